@@ -7,6 +7,7 @@ import { createHash } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { openEngine } from "../packages/plimsoll/src/engine.ts";
+import { fixRandom } from "../packages/plimsoll/test/engine/fixed-random.ts";
 import { WIRES } from "../packages/plimsoll/test/generate/conversations.ts";
 import { libraryTraveller } from "../packages/plimsoll/test/generate/journey-library.ts";
 import { proxyTraveller } from "../packages/plimsoll/test/generate/journey-proxy.ts";
@@ -17,7 +18,6 @@ import {
   type Traveller,
   travel,
 } from "../packages/plimsoll/test/generate/journeys.ts";
-import { fixRandom } from "../packages/plimsoll/test/harness/fixed-random.ts";
 
 const travellers = { proxy: proxyTraveller, library: libraryTraveller };
 

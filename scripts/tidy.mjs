@@ -15,6 +15,7 @@ const vagueName =
 const filler =
   /\b(FIXME|XXX|robust|comprehensive|seamless(ly)?|leverag(e|ing)|ensure that|for now|in production, (we|you))\b|[\u{1F300}-\u{1FAFF}]/iu;
 const swallowed = /catch\s*(\(\w+\))?\s*\{\s*(\/\/[^\n]*)?\s*\}/;
+const ownSentence = /["`]\[Plimsoll: \w/;
 const header = /^(#!.*\n)?\/\*\*/;
 
 const filesBelow = (folder) =>
@@ -32,6 +33,8 @@ for (const file of files) {
   if (vagueName.test(basename(name))) problems.push(`${name}: vague file name`);
   if (!name.endsWith(".test.ts") && !header.test(text))
     problems.push(`${name}: no header comment that says what the file is for`);
+  if (ownSentence.test(text) && !name.endsWith(".test.ts") && name !== "text/for-models.ts")
+    problems.push(`${name}: a sentence for models: write it in text/for-models.ts`);
   if (swallowed.test(text)) problems.push(`${name}: swallowed error`);
   // In tests, emoji are input.
   const isTest = name.endsWith(".test.ts");
@@ -40,6 +43,14 @@ for (const file of files) {
     if (found) problems.push(`${name}:${index + 1}: filler "${found[0]}"`);
   });
 }
+/** Black-box tests know the product by HTTP, its commands and the name `plimsoll`. Tests of the inside are in test/engine. */
+const blackBox = ["packages/plimsoll/test", "packages/plimsoll/test/harness"];
+for (const folder of blackBox)
+  for (const file of readdirSync(folder).filter((name) => name.endsWith(".ts")))
+    if (/from "[./]+\/src\//.test(readFileSync(join(folder, file), "utf8")))
+      problems.push(
+        `${join(folder, file)}: a black-box test imports from src: move it to test/engine`,
+      );
 for (const workspace of ["bench", "examples"]) {
   const { dependencies } = JSON.parse(readFileSync(join(workspace, "package.json"), "utf8"));
   if (dependencies !== undefined)

@@ -1,6 +1,6 @@
 /**
- * The parts put together: a store, its sessions and its events. Server, command line and benchmarks work with it; programs
- * of others see `plimsoll.ts`.
+ * The engine: a store with its sessions and events. Server, command line and benchmarks use it directly. Other programs use
+ * `plimsoll.ts`.
  */
 
 import { createHmac } from "node:crypto";
@@ -58,44 +58,44 @@ import { newViolations } from "./wire/validate/validate.ts";
 export interface EngineOptions {
   /** Folder for database and keys. */
   readonly data?: string;
-  /** Keep nothing beyond the process. */
+  /** "memory" stores nothing on disk. */
   readonly store?: "memory";
-  /** It has the data folder to itself, by its lock. */
+  /** Whether this is the service, which locks the data folder for itself. */
   readonly isService?: boolean;
   readonly config?: Config;
-  /** Other parts than the usual ones. */
+  /** Replacements for the usual parts. */
   readonly parts?: Partial<Omit<Parts, "strategies">> & {
     readonly strategies?: ChosenStrategies;
   };
 }
 
-/** The whole chain, or what to make of the usual one. */
+/** The whole chain of strategies, or a function that changes the usual one. */
 export type ChosenStrategies =
   | readonly Strategy[]
   | ((usual: readonly Strategy[]) => readonly Strategy[]);
 
-/** What may be replaced by something of the caller's. */
+/** The parts that a caller may replace. */
 export interface Parts {
   readonly strategies: readonly Strategy[];
   readonly validate: TurnContext["validate"];
   readonly store: Store;
   readonly counter: SessionTokenCounter;
-  /** Milliseconds since 1970: how old a provider's cache is. */
+  /** The time in milliseconds since 1970, for the age of a provider's cache. */
   readonly now: () => number;
-  /** More than these are read from the store again when they are asked for. */
+  /** Number of sessions kept in memory. Others are read from the store again when they are needed. */
   readonly sessionsInMemory?: number;
 }
 
 export interface Engine {
-  /** A new session, or an earlier one by its id. */
+  /** Opens a new session, or an earlier one by its id. */
   session(options?: SessionOptions | string): Promise<Session>;
-  /** A request as a client sent it over the wire: the proxy's way in. */
+  /** Accepts a request as a client sent it over the wire. The proxy uses this. */
   receive(incoming: Incoming): Promise<ReceivedTurn>;
-  /** The bytes that would be sent of it, and nothing is recorded; undefined when they are the client's own. */
+  /** The bytes that Plimsoll would send for this request. Undefined if they are the client's own. Nothing is recorded. */
   peek(incoming: Incoming): Promise<Uint8Array | undefined>;
-  /** A list of messages brought to a number of tokens, outside of any session: nothing is recorded. */
+  /** Compacts a list of messages to a number of tokens outside of any session. Nothing is recorded. */
   compactMessages(task: OneOffTask): Promise<OneOff>;
-  /** What Plimsoll's own tools answer, and the search of a session. */
+  /** Answers calls of Plimsoll's own tools, and searches a session. */
   readonly own: OwnAnswers;
   /** Undo, restore, checkpoint, pin, compact. */
   readonly steering: Steering;
@@ -108,40 +108,43 @@ export interface Engine {
     type: T,
     handler: (event: Extract<PlimsollEvent, { type: T }>) => void,
   ): () => void;
-  /** All events with tenant and number, for those who serve them on. */
+  /** All events with tenant and number, for callers that pass them on. */
   subscribe(handler: (event: EmittedEvent) => void): () => void;
-  /** Loads the usual tokenizer ahead of the first request: it takes a moment, once. */
+  /** Loads the usual tokenizer before the first request. This takes a moment, once. */
   warmUp(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** What people are shown of sessions. */
+/** Information about sessions for people. */
 export interface Inspection {
-  /** What fills the window of a session, in order. */
+  /** The content of a session's window, in order. */
   readonly picture: Pictures;
-  /** Its turns, newest first. */
+  /** The turns of a session, newest first. */
   turns(session: string, limit: number): Promise<readonly TurnPoint[]>;
-  /** What a session has cost, or all of a tenant's; `tenant` undefined means all. */
+  /** The cost of a session, or of all sessions of a tenant. If `tenant` is undefined, of all tenants. */
   cost(of: CostOf): Promise<CostReport>;
 }
 
-/** What is wrong with the store right now. */
+/** Current problems with the store. */
 export interface Health extends Pick<StoreHealth, "problems" | "notices"> {
-  /** Looks at the whole database, beside everything else: what is spoilt is put aside and announced. */
+  /** Checks the whole database in the background. Damaged sessions are put aside and announced. */
   check(): Promise<void>;
 }
 
 export interface Settings {
   now(): Config;
-  /** Limits and how progress is shown hold from the next turn on; the rest of a configuration is read when the engine opens. */
+  /**
+   * Changes of limits and progress settings apply from the next turn on. All other settings are read only when the engine opens.
+   */
   change(config: Config): void;
 }
 
-/** Turns that are still running when the engine closes get this long to end. */
+/** How long turns that are still running may take to end when the engine closes. In milliseconds. */
 const closeTimeoutMs = 3000;
 
 function closedError(): PlimsollError {
-  const message = "Plimsoll was closed before this was sent: start it, and send it again.";
+  const message =
+    "Plimsoll was closed before it sent this request. Start it, and send the request again.";
   return new PlimsollError("CLOSED", message, { status: 503 });
 }
 
@@ -215,7 +218,7 @@ async function openContext(options: EngineOptions, config: Config): Promise<Open
   const folder =
     options.store === "memory" ? undefined : openDataFolder(options.data ?? ".plimsoll");
   const counter = options.parts?.counter ?? createTokenCounter();
-  // At once: a tokenizer that is not there should be said now, not with the first request.
+  // Reports a missing tokenizer now and not with the first request.
   for (const tokenizer of configuredTokenizers(config)) await counter.prepare(tokenizer);
   const vectors = await loadWordVectors();
   const count = countWith(counter);
@@ -233,7 +236,7 @@ async function openContext(options: EngineOptions, config: Config): Promise<Open
     health,
     now,
   });
-  // Without what was remembered the engine works all the same.
+  // The engine also works without these stored memories.
   const stored = await opened.store.memories("").catch(() => new Map<string, object>());
   const context = assemble({
     config,
@@ -359,7 +362,7 @@ function assemble(parts: Assembly): Assembled {
     preambleCounts: createPreambleCounts(calibrations),
     pricesOf: createPrices(config),
     background: createBackground((error) =>
-      process.emitWarning(`Plimsoll's work in the background failed: ${errorMessage(error)}`),
+      process.emitWarning(`A background task of Plimsoll failed: ${errorMessage(error)}`),
     ),
     ...summariserOf(config, now),
     debug: createDebug(process.env["CONTEXT_DEBUG"] === "true", (line) =>

@@ -1,4 +1,4 @@
-/** The public API. A line here is a promise: few names, nothing internal. */
+/** The public API. Every export is a promise, so there are few, and none is internal. */
 
 export type { ToolRules } from "./budget/tool-budget.ts";
 export type { Config } from "./config/schema.ts";
@@ -11,7 +11,7 @@ export type {
   Proposal,
   Strategy,
   VisibleConversation,
-  /** @deprecated Its name is VisibleConversation now. */
+  /** @deprecated Use VisibleConversation instead. */
   VisibleConversation as SeenConversation,
 } from "./message/strategy.ts";
 export type { ToolDefinition } from "./message/tool.ts";

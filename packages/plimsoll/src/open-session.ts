@@ -1,4 +1,4 @@
-/** A session of the library: a new one, or an earlier one by its id. */
+/** Opens a session of the library: a new one, or an earlier one by its id. */
 
 import type { Config } from "./config/schema.ts";
 import { PlimsollError } from "./message/error.ts";
@@ -17,14 +17,14 @@ import { wires } from "./wire/wires.ts";
 
 export interface SessionOptions {
   readonly agent?: string;
-  /** 1 is the highest: what it says is taken out last, and its limit is a fifth wider. */
+  /** 1 is the highest priority. Its messages are taken out last, and its limit is a fifth higher. */
   readonly priority?: 1 | 2 | 3;
 }
 
-/** What the library's own sessions belong to. */
+/** The tenant of the library's own sessions. */
 const libraryTenant = "library";
 
-/** The first is what a provider of this family speaks unless it is asked otherwise. */
+/** The wires of each provider family. The first one is the default. */
 const wiresByFamily: ReadonlyMap<string, readonly Wire[]> = new Map([
   ["anthropic", [wires.anthropic]],
   ["openai", [wires["openai-chat"], wires["openai-responses"]]],
@@ -37,13 +37,13 @@ function wireOfProvider(config: Config): WireOfProvider {
     if (spoken === undefined)
       throw new PlimsollError(
         "CONFIG_INVALID",
-        `The provider "${provider}" is not known: use anthropic or openai, or name it under providers with its wire.`,
+        `There is no provider "${provider}". Use anthropic or openai, or configure it under \`providers\` with its \`wire\`.`,
       );
     const wire = spoken.find(({ name }) => wanted === undefined || name === wanted);
     if (wire !== undefined) return wire;
     throw new PlimsollError(
       "USAGE",
-      `${provider} does not speak ${wanted}: use ${spoken.map(({ name }) => name).join(" or ")}.`,
+      `name).join(" or ")}. => ${provider} does not support the wire ${wanted}. Use ${spoken.map(({ name }) => name).join(" or ")}. => name).join(" or ")}.`,
     );
   };
 }
@@ -69,14 +69,14 @@ export async function resumeSession(
   id: string,
 ): Promise<Session> {
   const log = await context.sessions.byId(id).catch(async (error: unknown) => {
-    // What is spoilt is put aside, and not there then.
+    // A damaged session is put aside, so there is none to open.
     if (await context.mender.mend(error)) return undefined;
     throw error;
   });
   if (log === undefined) {
     throw new PlimsollError(
       "SESSION_UNKNOWN",
-      `There is no session ${id}: \`plimsoll sessions\` lists them.`,
+      `There is no session ${id}. \`plimsoll sessions\` lists them.`,
       { status: 404 },
     );
   }

@@ -1,4 +1,4 @@
-/** The library: what a program of yours sees of Plimsoll. The engine behind it is the one of the proxy. */
+/** The library: the part of Plimsoll that other programs see. It runs on the same engine as the proxy. */
 
 import { retrying, retryPolicyOf } from "./config/retry.ts";
 import type { Config } from "./config/schema.ts";
@@ -20,24 +20,24 @@ import { wires } from "./wire/wires.ts";
 export interface PlimsollOptions {
   /** Folder for database and keys. */
   readonly data?: string;
-  /** Keep nothing beyond the process. */
+  /** "memory" stores nothing on disk. */
   readonly store?: "memory";
   readonly config?: Config;
-  /** Other parts than the usual ones. */
+  /** Replacements for the usual parts. */
   readonly parts?: {
-    /** The whole chain, or what to make of the usual one. */
+    /** The whole chain of strategies, or a function that changes the usual one. */
     readonly strategies?: ChosenStrategies;
   };
 }
 
-/** Messages of one wire, and how many tokens may stay of them. */
+/** Messages of one wire, and the number of tokens that they may have afterwards. */
 export interface CompactTask {
   readonly wire: WireName;
   readonly messages: readonly JsonObject[];
-  /** For the messages; a system prompt outside of them and tools are not counted. */
+  /** Budget for the messages in tokens. A system prompt outside the messages and tools do not count. */
   readonly budget: number;
   readonly model?: string;
-  /** Another way to count than that of the model. */
+  /** How to count tokens, if not as the model does. */
   readonly count?: {
     readonly tokenizer: string;
     readonly textsOf: (message: Message) => readonly string[];
@@ -45,25 +45,25 @@ export interface CompactTask {
 }
 
 export interface Plimsoll {
-  /** A new session, or an earlier one by its id. */
+  /** Opens a new session, or an earlier one by its id. */
   session(options?: SessionOptions | string): Promise<Session>;
-  /** A list of messages brought to a number of tokens, outside of any session: nothing is recorded. */
+  /** Compacts a list of messages to a number of tokens outside of any session. Nothing is recorded. */
   compactMessages(task: CompactTask): Promise<OneOff>;
-  /** Undo, restore, checkpoint, pin, compact: any session, by its id. */
+  /** Undo, restore, checkpoint, pin, compact, for any session by its id. */
   readonly steering: Steering;
-  /** What fills the window of a session, in order. */
+  /** The content of a session's window, in order. */
   readonly picture: Pictures;
-  /** Its turns, newest first. */
+  /** The turns of a session, newest first. */
   turns(session: string, limit: number): Promise<readonly TurnPoint[]>;
-  /** What a session has cost, or all of a tenant's; `tenant` undefined means all. */
+  /** The cost of a session, or of all sessions of a tenant. If `tenant` is undefined, of all tenants. */
   cost(of: CostOf): Promise<CostReport>;
   on<T extends PlimsollEventType>(
     type: T,
     handler: (event: Extract<PlimsollEvent, { type: T }>) => void,
   ): () => void;
-  /** Runs a tool, or anything else that may fail for a while, under its retry policy. */
+  /** Runs a tool, or anything else that may fail temporarily, with its retry policy. */
   retrying<T>(tool: string, work: (attempt: number) => Promise<T>): Promise<T>;
-  /** Loads the usual tokenizer ahead of the first request: it takes a moment, once. */
+  /** Loads the usual tokenizer before the first request. This takes a moment, once. */
   warmUp(): Promise<void>;
   close(): Promise<void>;
 }
@@ -86,15 +86,15 @@ export async function openPlimsoll(options: PlimsollOptions = {}): Promise<Plims
   return plimsoll;
 }
 
-/** The engine behind each object that was given out: it lives as long as that object. */
+/** The engine of each `Plimsoll` object. It lives as long as that object. */
 const engines = new WeakMap<Plimsoll, Engine>();
 
-/** For other entries of the package that take such an object, as `plimsoll/mcp` does. */
+/** For other entry points of the package that accept a `Plimsoll` object, such as `plimsoll/mcp`. */
 export function engineOf(plimsoll: Plimsoll): Engine {
   const engine = engines.get(plimsoll);
   if (engine !== undefined) return engine;
   throw new PlimsollError(
     "USAGE",
-    "This object did not come from openPlimsoll: give the one that did.",
+    "This object was not made by openPlimsoll. Pass the object that openPlimsoll returned.",
   );
 }

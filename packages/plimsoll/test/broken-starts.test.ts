@@ -1,6 +1,5 @@
 /** A sample of `npm run soak:start`: starts that are broken off anywhere are mended by the next one. */
 
-import { env } from "node:process";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import {
   type Break,
@@ -9,11 +8,12 @@ import {
   openFaultBench,
   scenes,
 } from "./harness/broken-start.ts";
+import { effort, seedOr } from "./harness/effort.ts";
 
 vi.setConfig({ testTimeout: 180_000 });
 
-const SEED = Number(env["PLIMSOLL_SEED"] ?? 1);
-const RUNS_COUNT = 20;
+const SEED = seedOr(1);
+const RUNS_COUNT = effort(8, 60);
 const AT_ONCE = 4;
 let bench: FaultBench;
 

@@ -147,7 +147,7 @@ describe("wrong use", () => {
     ["an unknown flag", ["serve", "--prot", "1"], 2, "unknown option '--prot'"],
     ["a port that is none", ["serve", "--port", "99999"], 2, "0 to 65535"],
     ["an unknown client", ["env", "vim"], 2, "Choose one of claude-code"],
-    ["a config that is not there", ["serve", "--config", "/nowhere/c.yaml"], 2, "check the path"],
+    ["a config that is not there", ["serve", "--config", "/nowhere/c.yaml"], 2, "Check the path"],
     [
       "a session that is not there",
       ["log", "ses_0000000000000000000000"],
@@ -198,7 +198,7 @@ describe("wrong use", () => {
     const noFolder = await run("serve", "--port", "0", "--data", join(folder, "a-file", "x"));
     expect([noFolder.code, noFolder.stderr]).toEqual([
       1,
-      expect.stringContaining("choose another folder"),
+      expect.stringContaining("Choose another folder"),
     ]);
     symlinkSync(data, join(folder, "link"));
     const link = await run("serve", "--port", "0", "--data", join(folder, "link"));

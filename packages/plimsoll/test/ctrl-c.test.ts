@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { diceOf } from "../demo/dice.ts";
-import { openEngine } from "../src/engine.ts";
+import { storedTexts, storedTurns } from "./engine/read-folder.ts";
 import { reply, text } from "./harness/answer.ts";
 import type { JsonObject } from "./harness/json.ts";
 import { type PseudoTerminal, runInTerminal } from "./harness/pseudo-terminal.ts";
@@ -83,19 +83,6 @@ async function beginTurn(
   return { ended };
 }
 
-/** What was said and answered, from the store alone. */
-async function stored(data: string): Promise<readonly string[]> {
-  const engine = await openEngine({ data });
-  try {
-    const [session] = await engine.store.sessions({ limit: 1 });
-    if (session === undefined) return [];
-    const bodies = await engine.store.bodies(session.id, [1, 2]);
-    return [...bodies.values()].map((bytes) => new TextDecoder().decode(bytes));
-  } finally {
-    await engine.close();
-  }
-}
-
 interface Running {
   readonly terminal: PseudoTerminal;
   readonly pid: number;
@@ -151,7 +138,7 @@ describe.concurrent("a running turn is stored to its end, and everything ends in
       await eventually(LIMIT_MS, "the end", async () => !isAlive(running.pid) || undefined);
       expect(isComplete).toBe(true);
       expect(JSON.stringify(message)).toContain(WORDS.join(""));
-      expect(await stored(data)).toEqual([
+      expect(await storedTexts(data)).toEqual([
         expect.stringContaining(name),
         expect.stringContaining(WORDS.join("")),
       ]);
@@ -227,20 +214,6 @@ async function compacting(url: string): Promise<void> {
     if (seen.includes('"context-breaking-update"')) return;
   }
   throw new Error("The events ended too early.");
-}
-
-/** How many messages there are, and what became of the turns. */
-async function storedTurns(data: string): Promise<readonly [number, ...string[]]> {
-  const engine = await openEngine({ data });
-  try {
-    const [session] = await engine.store.sessions({ limit: 1 });
-    const id = session?.id ?? "";
-    const nodes = (await engine.store.snapshot(id))?.nodes ?? [];
-    const said = nodes.filter(({ source }) => source === "request");
-    return [said.length, ...(await engine.store.turns(id, 10)).map(({ status }) => status)];
-  } finally {
-    await engine.close();
-  }
 }
 
 test("Ctrl-C pressed while a long conversation is compacted stores it, and ends in order", () =>

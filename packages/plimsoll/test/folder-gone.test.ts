@@ -69,7 +69,9 @@ const gone = {
   status: 503,
   body: {
     status: "failing",
-    problems: [expect.stringContaining("plimsoll.db was deleted or replaced while Plimsoll runs")],
+    problems: [
+      expect.stringContaining("plimsoll.db was deleted or replaced while Plimsoll was running"),
+    ],
   },
 };
 

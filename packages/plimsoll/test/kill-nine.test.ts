@@ -5,10 +5,12 @@
  */
 
 import { rm } from "node:fs/promises";
-import { env, stdout } from "node:process";
+import { stdout } from "node:process";
 import { afterAll, expect, test } from "vitest";
+import { diceOf } from "../demo/dice.ts";
 import { call, reasoning, reply, text } from "./harness/answer.ts";
 import type { Reply } from "./harness/answer-parts.ts";
+import { effort, seedOr } from "./harness/effort.ts";
 import type { JsonObject, Wire } from "./harness/json.ts";
 import { handlesIn } from "./harness/kept.ts";
 import { type Asked, ask, bodyOf } from "./harness/raw-client.ts";
@@ -27,10 +29,12 @@ import { nextMessage } from "./harness/talk.ts";
 import { startUpstream, type Upstream } from "./harness/upstream.ts";
 import { pause, within } from "./harness/waiting.ts";
 
-const KILLS_COUNT = Number(env["PLIMSOLL_KILLS"] ?? 8);
+const SEED = seedOr(9);
+const KILLS_COUNT = effort(8, 40);
 const CONVERSATIONS_COUNT = 8;
 /** A conversation that has grown to this many messages makes room for a new one. */
 const MESSAGES_MAX = 40;
+const random = diceOf(SEED);
 const KILL_AFTER_MS = { min: 60, max: 700 } as const;
 const ROUND_LIMIT_MS = 45_000;
 const PAGE_LENGTH = 7;
@@ -171,7 +175,7 @@ async function killInTheMiddle(current: Round, run: Run): Promise<void> {
   const talks = Promise.all(run.active.map((_, seat) => talkUntilKilled(current, run, seat)));
   const { min, max } = KILL_AFTER_MS;
   // A talk ends before the kill only by failing.
-  await Promise.race([talks, pause(min + Math.random() * (max - min))]);
+  await Promise.race([talks, pause(min + random() * (max - min))]);
   current.isKilled = true;
   await current.service.kill("SIGKILL");
   await within(ROUND_LIMIT_MS, "the end of the talks", talks);
@@ -219,7 +223,7 @@ function expectWholeEntry(entry: LogEntry): void {
 }
 
 test(
-  `${KILLS_COUNT} kills of a busy service lose no acknowledged turn`,
+  `${KILLS_COUNT} kills of a busy service, by the seed ${SEED}, lose no acknowledged turn`,
   async () => {
     const run: Run = {
       active: Array.from({ length: CONVERSATIONS_COUNT }, newConversation),

@@ -1,6 +1,7 @@
 /** A library session that goes from one provider to another: held tools, forced choices and cache marks go with it. */
+
+import { openPlimsoll, type Plimsoll, type Session } from "plimsoll";
 import { afterEach, describe, expect, test } from "vitest";
-import { openPlimsoll, type Plimsoll, type Session } from "../src/index.ts";
 import type { JsonObject } from "./harness/json.ts";
 import { BUILT_INS, mcpTools } from "./harness/tool-catalogue.ts";
 

@@ -1,8 +1,8 @@
 /** What a library agent has room for when a count, a budget or a window is only a guess: its results are seen, its turns go on. */
 
+import { openPlimsoll, type Plimsoll, type PreparedTurn } from "plimsoll";
 import { afterEach, expect, test } from "vitest";
 import { diceOf } from "../demo/dice.ts";
-import { openPlimsoll, type Plimsoll, type PreparedTurn } from "../src/index.ts";
 import { tokensOfText } from "./generate/bodies.ts";
 import { prose } from "./harness/words.ts";
 

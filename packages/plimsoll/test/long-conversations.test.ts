@@ -6,6 +6,7 @@
 import { rm } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { diceOf } from "../demo/dice.ts";
+import { effort } from "./harness/effort.ts";
 import { isObject, type JsonObject, parseJson, type Wire } from "./harness/json.ts";
 import { handlesIn, lostMessages, messageTexts, prefixText, rangeTexts } from "./harness/kept.ts";
 import { LongTalk, type Stage, scriptOf, type Turn } from "./harness/long-talk.ts";
@@ -24,8 +25,8 @@ const OUTPUT_TOKENS_MAX = 1_000;
 const LIMIT_TOKENS = WINDOW_TOKENS - BUFFER_TOKENS - OUTPUT_TOKENS_MAX;
 
 /** How much longer than its window a conversation gets. */
-const GROWTH = 5;
-const COMPACTIONS_MIN = 4;
+const GROWTH = effort(3, 5);
+const COMPACTIONS_MIN = effort(2, 4);
 const TURNS_BETWEEN_COMPACTIONS_MIN = 5;
 /** Of the limit: so much a compaction leaves, and so much is added before the next one, if that comes soon. */
 const SHARE_KEPT_MIN = 0.4;
@@ -204,7 +205,7 @@ function expectSamePrefix(wire: Wire, earlier: Turn | undefined, later: Turn | u
 describe.each([
   { kind: "in one go", number: 1, hasRestart: false },
   { kind: "over a restart of the service", number: 2, hasRestart: true },
-])("a conversation five times its window, $kind", ({ number, hasRestart }) => {
+])(`a conversation ${GROWTH} times its window, $kind`, ({ number, hasRestart }) => {
   const scene = useScene({
     number,
     hasRestart,

@@ -169,7 +169,7 @@ describe("a conversation that was compacted", () => {
     const { status, body } = await steer(talk.session, "undo");
     expect(status).toBe(409);
     expect(body["error"]).toMatchObject({ code: "TOKEN_LIMIT_EXCEEDED" });
-    expect(JSON.stringify(body)).toMatch(/[1-9]\d* tokens are missing/);
+    expect(JSON.stringify(body)).toMatch(/[1-9]\d* tokens too large/);
     expect(await readEdits(service, talk.session)).toEqual(before);
   });
 

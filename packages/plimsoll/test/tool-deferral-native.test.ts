@@ -3,8 +3,8 @@
  * byte for byte, and the client hears of none of it.
  */
 
+import { openPlimsoll, type ToolCallPart } from "plimsoll";
 import { describe, expect, test, vi } from "vitest";
-import { openPlimsoll, type ToolCallPart } from "../src/index.ts";
 import { call, reasoning, reply, text } from "./harness/answer.ts";
 import type { UpstreamRequest } from "./harness/answer-writer.ts";
 import {

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { diceOf } from "../demo/dice.ts";
 import { call, reply, text } from "./harness/answer.ts";
 import type { Reply } from "./harness/answer-parts.ts";
+import { effort } from "./harness/effort.ts";
 import type { Wire } from "./harness/json.ts";
 import { messageTexts } from "./harness/kept.ts";
 import { makeDataFolder, type Service, startService } from "./harness/service.ts";
@@ -12,7 +13,7 @@ import { Talk } from "./harness/talk.ts";
 import { startUpstream, type Upstream } from "./harness/upstream.ts";
 import { prose } from "./harness/words.ts";
 
-const TURNS = 200;
+const TURNS = effort(80, 200);
 const RESTART_AFTER = 100;
 const WIRES = ["anthropic", "openai-chat", "openai-responses"] as const;
 const settings = {

@@ -85,7 +85,7 @@ interface Step {
   readonly key: number;
 }
 
-/** The keys in the order of their use, worked out the slow way. */
+/** The keys in order of use, computed the slow way. */
 function usedAfter(used: readonly number[], { kind, key }: Step, entries: number): number[] {
   const others = used.filter((one) => one !== key);
   const isUsed = kind === "set" || (kind === "get" && used.includes(key));

@@ -1,8 +1,8 @@
-/** A map with a bound: to make room, it forgets the entries that nobody has used for the longest time. Pure. */
+/** A map with a maximum size. To make room, it drops the entries that have not been used for the longest time. Pure. */
 
 export interface Bound<V> {
   readonly entries: number;
-  /** Of all entries together, by `weightOf`. */
+  /** Maximum weight of all entries together; `weightOf` gives the weight of one. */
   readonly weight?: number;
   readonly weightOf?: (value: V) => number;
 }
@@ -16,8 +16,9 @@ interface Entry<K, V> {
 }
 
 /**
- * The order of use is a list beside the map. A plain Map keeps an order too, but to move a key to its end means to delete and to
- * set it, and V8 then walks over every place where that key has been: 50 µs and more for a key that is used often.
+ * The order of use is kept in a linked list next to the map. A plain Map keeps an order too, but moving a key to the end means
+ * deleting it and setting it again. V8 then walks over every slot that the key has ever had, which costs 50 µs and more for a key
+ * that is used often.
  */
 export class BoundedMap<K, V> {
   readonly #bound: Bound<V>;
@@ -38,7 +39,7 @@ export class BoundedMap<K, V> {
     return this.#entries.has(key);
   }
 
-  /** Counts as a use. */
+  /** Reads a value. This counts as a use. */
   get(key: K): V | undefined {
     const entry = this.#entries.get(key);
     if (entry === undefined) return undefined;
@@ -46,12 +47,12 @@ export class BoundedMap<K, V> {
     return entry.value;
   }
 
-  /** Does not count as a use. */
+  /** Reads a value. This does not count as a use. */
   peek(key: K): V | undefined {
     return this.#entries.get(key)?.value;
   }
 
-  /** Gives the value. Contract: what was set last stays, however heavy it is. */
+  /** Returns the value. Contract: the newest entry is always kept, even if it alone exceeds the weight bound. */
   set(key: K, value: V): V {
     const { entries, weight: most = Number.POSITIVE_INFINITY, weightOf } = this.#bound;
     const entry = this.#entries.get(key) ?? this.#add(key, value);
@@ -79,13 +80,13 @@ export class BoundedMap<K, V> {
     this.#weight = 0;
   }
 
-  /** Forgets until one more entry of this weight has room; gives the keys that went. */
+  /** Drops entries until there is room for one more of this weight. Returns the dropped keys. */
   makeRoom(weight: number): readonly K[] {
     const { entries, weight: most = Number.POSITIVE_INFINITY } = this.#bound;
     return this.#forget({ entries: entries - 1, weight: most - weight });
   }
 
-  /** From the entry that was used first to the one that was used last. */
+  /** The keys, from the least recently used to the most recently used. */
   *keys(): Generator<K, void> {
     for (let entry = this.#oldest; entry !== undefined; entry = entry.newer) yield entry.key;
   }

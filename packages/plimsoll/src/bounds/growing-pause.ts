@@ -1,11 +1,11 @@
-/** Pauses between attempts: the first one, doubled with every failure, up to the longest. Pure. */
+/** Pauses between attempts. The pause doubles with every failure, up to a maximum. Pure. */
 
 export interface GrowingPause {
   readonly baseMs: number;
   readonly maxMs: number;
 }
 
-/** `failures`: how many attempts before the one that failed last have failed too. */
+/** `failures`: the number of failed attempts before the latest one. */
 export function pauseAfter({ baseMs, maxMs }: GrowingPause, failures: number): number {
   return Math.min(maxMs, baseMs * 2 ** failures);
 }

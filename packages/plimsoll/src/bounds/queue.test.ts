@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { NamedQueues, Queue } from "./queue.ts";
 
-/** Work that ends when the test says so, and notes when it begins. */
+/** Tasks that end when the test says so, and that record when they begin. */
 function pieces() {
   const begun: string[] = [];
   const ends = new Map<string, PromiseWithResolvers<string>>();

@@ -1,15 +1,15 @@
-/** Work one piece after the other: the next piece begins when the one before has ended, however it ended. Pure. */
+/** Runs tasks one after another. The next task starts when the previous one has ended, whether it succeeded or failed. Pure. */
 
 export class Queue {
   #last: Promise<unknown> = Promise.resolve();
   #count = 0;
 
-  /** Pieces that run or wait. Whoever must bound them looks here first. */
+  /** Number of tasks that are running or waiting. A caller that needs a bound checks this before adding a task. */
   get count(): number {
     return this.#count;
   }
 
-  /** Gives what the work gives, or throws what it throws. */
+  /** Returns the result of the task, or throws its error. */
   async run<T>(work: () => Promise<T>): Promise<T> {
     const own = this.#last.then(work);
     this.#last = own.catch(() => undefined);
@@ -21,17 +21,17 @@ export class Queue {
     }
   }
 
-  /** When everything that was begun so far has ended. Contract: never rejects. */
+  /** Resolves when every task added so far has ended. Contract: never rejects. */
   async idle(): Promise<void> {
     await this.#last;
   }
 }
 
-/** One queue for each name. A name without work is forgotten. */
+/** One queue per name. A queue without tasks is dropped. */
 export class NamedQueues {
   readonly #queues = new Map<string, Queue>();
 
-  /** Needs no receiver: it can be handed on as a function. */
+  /** An arrow function, so that callers can pass it on without binding `this`. */
   readonly run = async <T>(name: string, work: () => Promise<T>): Promise<T> => {
     const queue = this.#queues.get(name) ?? new Queue();
     this.#queues.set(name, queue);

@@ -1,37 +1,36 @@
 /**
- * Byte-pair merging in linearithmic time, over the rank tables of gpt-tokenizer.
+ * Byte-pair merging in O(n log n) time, with the rank tables of gpt-tokenizer.
  *
- * The merge loops of gpt-tokenizer and of tiktoken are quadratic in the length of one piece ('a' x 40,000
- * takes seconds). Here the next merge comes from a heap, with the same order (lowest rank, then leftmost),
- * so the counts are the same.
+ * The merge loops of gpt-tokenizer and tiktoken are quadratic in the length of one piece ('a' x 40,000 takes seconds). Here a
+ * heap gives the next merge, in the same order (lowest rank, then leftmost), so the counts are the same.
  */
 
-/** Index is the rank. Tokens that are no valid UTF-8 are given as bytes. */
+/** The index is the rank. Tokens that are not valid UTF-8 are given as bytes. */
 export type RankTable = readonly (string | readonly number[])[];
 
-/** Lets other work run between two steps of something long. */
+/** Lets other work run between two steps of a long task. */
 export type Pause = () => Promise<void>;
 
 export interface Vocabulary {
-  /** Keys are tokens with one character per byte. */
+  /** Keys are tokens, with one character per byte. */
   readonly rankOfBytes: ReadonlyMap<string, number>;
   readonly bytesOfRank: readonly string[];
-  /** The tokens that are text beyond ASCII, as text. */
+  /** The tokens that are valid text but not ASCII, as text. */
   readonly wideTokens: ReadonlySet<string>;
 }
 
-/** A running sum, added to in place: there is one piece for every two or three characters. */
+/** A running sum that is updated in place for speed, because a text has a piece for every two or three characters. */
 export interface PieceCount {
   tokens: number;
-  /** How often a piece had to be cut inside what the tokenizer sees as one. */
+  /** How many cuts fell inside a piece that the tokenizer would keep together. */
   cuts: number;
 }
 
 export type CountPiece = (piece: string, pieceCount: PieceCount) => void;
 
-/** A longer piece is merged window by window: it bounds memory, and keeps the heap in the processor's cache. */
+/** Longer pieces are merged window by window. This bounds memory and keeps the heap in the processor's cache. */
 const windowBytes = 4096;
-/** The callers cut text into chunks of this many characters; each is at most three bytes of UTF-8. */
+/** Callers cut text into chunks of this many characters. Each character is at most three bytes of UTF-8. */
 export const maxPieceChars: number = 65_536;
 const tokensPerStep = 20_000;
 const asciiText = /^\p{ASCII}*$/u;
@@ -53,14 +52,14 @@ export async function buildVocabulary(table: RankTable, pause?: Pause): Promise<
   return { rankOfBytes, bytesOfRank, wideTokens };
 }
 
-/** Contract: pieces have at most `maxPieceChars` characters. Not re-entrant: the scratch memory is shared. */
+/** Contract: pieces have at most `maxPieceChars` characters. Not re-entrant, because the scratch memory is shared. */
 export function createPieceCounter(vocabulary: Vocabulary): CountPiece {
   const bytes = new Uint8Array(maxPieceChars * 3 + 1);
   const encoder = new TextEncoder();
   const filter = createFilter(vocabulary);
   const merge = createMerge(vocabulary, filter, bytes);
 
-  /** Fills `bytes`. The hash is right only for ASCII, and only asked for then. */
+  /** Fills `bytes`. The hash is only correct for ASCII, and only used then. */
   const readBytes = (piece: string): { readonly size: number; readonly hash: number } => {
     let hash = 0;
     for (let index = 0; index < piece.length; index++) {
@@ -94,13 +93,13 @@ const nextHash = (hash: number, byte: number): number => (Math.imul(hash, hashBa
 const filterBits = 22;
 
 interface TokenFilter {
-  /** False: certainly no token. True: look it up. */
+  /** False if the hash is certainly not that of a token. True if it has to be looked up. */
   mayHold(hash: number): boolean;
-  /** The hash of two tokens as one, without putting them together. */
+  /** The hash of two tokens joined, without joining them. */
   joinedHash(left: number, right: number): number;
 }
 
-/** Nine of ten byte strings that are asked for are no token, and the large map is slow to say so. */
+/** Nine of ten byte strings that are looked up are not tokens. This filter rejects them faster than the large map. */
 function createFilter({ bytesOfRank }: Vocabulary): TokenFilter {
   const bits = new Uint32Array(2 ** filterBits / 32);
   const hashOfRank = new Int32Array(bytesOfRank.length);
@@ -131,10 +130,10 @@ function createFilter({ bytesOfRank }: Vocabulary): TokenFilter {
 }
 
 const noMerge = 0x7fffffff;
-/** Above every position in a window, so that rank x positions + position sorts by rank, then by position. */
+/** Larger than every position in a window, so that rank x positions + position sorts by rank, then by position. */
 const positions = windowBytes;
 
-/** Merges `size` bytes from `start` as far as the vocabulary allows, and says into how many parts. */
+/** Merges `size` bytes from `start` as far as the vocabulary allows, and returns the number of parts. */
 function createMerge(
   vocabulary: Vocabulary,
   filter: TokenFilter,
@@ -146,11 +145,11 @@ function createMerge(
   const heap = createHeap(windowBytes * 3);
   const rankOfByte = ranksOf(256, (byte) => String.fromCharCode(byte));
   const rankOfTwoBytes = ranksOf(65_536, (pair) => String.fromCharCode(pair >> 8, pair & 255));
-  // A doubly linked list over byte positions: each part starts at one and knows its neighbours.
+  // A doubly linked list over byte positions. Each part starts at a position and knows its neighbours.
   const rank = new Int32Array(windowBytes);
   const next = new Int32Array(windowBytes);
   const previous = new Int32Array(windowBytes);
-  // The rank of a part merged with the next one. An entry of the heap counts only while it agrees with this.
+  // The rank of a part merged with the next one. A heap entry is valid only while it equals this.
   const mergedRank = new Int32Array(windowBytes);
 
   const offer = (at: number, merged: number): void => {
@@ -199,7 +198,7 @@ function createMerge(
 
 const pairCacheBits = 16;
 
-/** The rank of two neighbours as one token. Direct-mapped: a collision only costs another look-up. */
+/** The rank of two neighbours joined to one token. The cache is direct-mapped, so a collision only costs another lookup. */
 function createPairRanks(
   { rankOfBytes, bytesOfRank }: Vocabulary,
   filter: TokenFilter,
@@ -227,7 +226,7 @@ interface Heap {
   pop(): number;
 }
 
-/** A binary heap of numbers, smallest first. Every byte is offered once and every merge offers two more. */
+/** A binary heap of numbers, smallest first. Every byte is pushed once, and every merge pushes two more entries. */
 function createHeap(capacity: number): Heap {
   const values = new Float64Array(capacity);
   let size = 0;

@@ -1,14 +1,15 @@
 /**
- * Corrects estimates by the usage that providers report. A plain value: the session keeps it, per model.
+ * Corrects estimates with the usage that providers report. A plain value, which the session keeps for each model.
  *
- * A provider reports one total, and our estimates are off by different factors for the system prompt, for tool schemas and for
- * the conversation. The factors are found by recursive least squares: the first report scales all of them, and each later one
- * moves those that explain what is left, above all the conversation's, whose growth from report to report is seen alone.
+ * A provider reports one total, but Plimsoll's estimates are off by different factors for the system prompt, the tool schemas and
+ * the conversation. Recursive least squares finds these factors. The first report scales all of them. Each later report adjusts
+ * the factors that explain the remaining difference. That is mostly the conversation's factor, because its growth between two
+ * reports can be seen on its own.
  */
 
 import type { Count } from "./tokenizer.ts";
 
-/** In tokens, or as factors. Skills are part of the system prompt. */
+/** Values per component, in tokens or as factors. Skills are part of the system prompt. */
 export interface ByComponent {
   readonly system: number;
   readonly tools: number;
@@ -16,24 +17,24 @@ export interface ByComponent {
 }
 
 export interface Calibration {
-  /** Reported tokens for one estimated token. */
+  /** Reported tokens per estimated token. */
   readonly factors: ByComponent;
-  /** The same for the last whole request: what people are told. */
+  /** Reported tokens per estimated token for the last whole request. This is the figure that people see. */
   readonly factor: number;
   readonly samples: number;
-  /** The highest factor that was seen of words added to a conversation: some kinds of text take more tokens than others. */
+  /** The highest factor seen so far for text added to a conversation. Some kinds of text take more tokens than others. */
   readonly steepest?: number;
-  /** How far off the factors may be, together: a covariance, row by row. */
+  /** How far off the factors may be together: a covariance matrix, row by row. */
   readonly spread: readonly number[];
-  /** The last report, and our estimate for the same request. */
+  /** The last report, and Plimsoll's estimate for the same request. */
   readonly last?: { readonly estimated: ByComponent; readonly reportedTokens: number };
 }
 
 const ones: ByComponent = { system: 1, tools: 1, conversation: 1 };
 
-/** Squares of the usual error of each factor, once all of them were scaled by the first report. */
+/** Squares of the usual error of each factor, after the first report has scaled all of them. */
 const firstSpread = [0.04, 0, 0, 0, 0.09, 0, 0, 0, 0.04];
-/** So much the factors may move from one report to the next: a conversation changes its content. */
+/** How much the factors may move from one report to the next, because the content of a conversation changes. */
 const drift = [0.0001, 0, 0, 0, 0.0001, 0, 0, 0, 0.001];
 
 export const uncalibrated: Calibration = {
@@ -43,7 +44,7 @@ export const uncalibrated: Calibration = {
   spread: firstSpread,
 };
 
-/** As it was stored: how sure it was is not stored. */
+/** A calibration as it was stored. Its spread is not stored. */
 export function restored(stored: {
   readonly factor: number;
   readonly samples: number;
@@ -56,14 +57,14 @@ export function restored(stored: {
   return steepest === undefined ? known : { ...known, steepest };
 }
 
-/** Outside of these a report is a misunderstanding: another model answered, or a cache was not counted. */
+/** A report outside these ratios is a misunderstanding: another model answered, or cached tokens were not counted. */
 const plausible = { min: 0.1, max: 3 };
-/** Below this, what a provider adds to every request weighs more than the text. */
+/** Minimum size of an estimate, in tokens. Below it, the provider's fixed overhead per request matters more than the text. */
 const estimateTokensMin = 200;
-/** How exact a report is: of a whole request, and of what was added since the last. */
+/** How exact a report is, for a whole request and for the part that was added since the last report. */
 const noise = { tokensMin: 20, ofWhole: 0.01, ofGrowth: 0.05 };
 
-/** `estimated` is the estimate before correction, for the same request as the report. */
+/** `estimated` is the uncorrected estimate for the request that the report is about. */
 export function observe(
   calibration: Calibration,
   estimated: ByComponent,
@@ -71,7 +72,7 @@ export function observe(
 ): Calibration {
   const total = sumOf(estimated);
   if (!(total >= estimateTokensMin && reportedTokens > 0)) return calibration;
-  // Whoever reports what cannot be meant has perhaps not meant what it reported before.
+  // The report is not plausible, so earlier reports of this provider may have been wrong too.
   if (!isPlausible(total, reportedTokens)) return uncalibrated;
   const ratio = reportedTokens / total;
   const { samples, last } = calibration;
@@ -112,7 +113,7 @@ function drifted(calibration: Calibration): Calibration {
 
 type Report = NonNullable<Calibration["last"]>;
 
-/** Where only the conversation has grown, the difference of two reports is of what was added alone. */
+/** If only the conversation has grown, the difference between two reports is due to the added text alone. */
 function withGrowth(calibration: Calibration, before: Report, now: Report): Calibration {
   const added = now.estimated.conversation - before.estimated.conversation;
   const isSameHead =
@@ -158,10 +159,10 @@ function withReport(
   };
 }
 
-/** A provider may leave out a part of what was counted exactly, such as old reasoning, but not most of it. */
+/** Lowest factor for exact counts. A provider may leave out a part of the request, such as old reasoning, but not most of it. */
 const exactFactorMin = 0.5;
 
-/** Also of exact counts: a provider may read less of a request than all of it, or write more around it. */
+/** Corrects exact counts too, because a provider may read less than the whole request or add text of its own. */
 export function corrected({ tokens, certainty }: Count, factor: number): Count {
   const scaled = Math.ceil(
     tokens * (certainty === "estimate" ? factor : Math.max(exactFactorMin, factor)),

@@ -1,21 +1,21 @@
-/** What is known of each model family: window, output limit, tokenizer, and what images and pages cost. */
+/** Facts about each model family: window, output limit, tokenizer, and the tokens of images and pages. */
 
 /** How a provider turns an image into tokens. */
 export type ImageRule =
   /** Anthropic: patches of 28 pixels after scaling to the longest edge, or width x height / 750 if that is more. */
   | { readonly kind: "patches-28"; readonly maxEdge: number; readonly maxTokens: number }
-  /** OpenAI: fit into 2048 x 2048, shorter side to 768, then tiles of 512 pixels. */
+  /** OpenAI: scaled to fit into 2048 x 2048, then the shorter side to 768, then tiles of 512 pixels. */
   | { readonly kind: "tiles-512"; readonly base: number; readonly perTile: number }
-  /** OpenAI, small and newer models: patches of 32 pixels, at most so many, times a factor. */
+  /** OpenAI, small and newer models: patches of 32 pixels, up to `maxPatches`, times a factor. */
   | { readonly kind: "patches-32"; readonly maxPatches: number; readonly factor: number }
-  /** Gemini up to 2.5: one tile up to 384 x 384, else tiles of 768 pixels. */
+  /** Gemini up to 2.5: one tile for up to 384 x 384 pixels, otherwise tiles of 768 pixels. */
   | { readonly kind: "tiles-768"; readonly perTile: number }
-  /** Gemini 3: a fixed price at the default resolution. */
+  /** Gemini 3: a fixed number of tokens at the default resolution. */
   | { readonly kind: "fixed"; readonly tokens: number };
 
 export interface MediaRule {
   readonly image: ImageRule;
-  /** One page of a PDF: its text and its picture. */
+  /** Tokens of one PDF page: its text and its picture. */
   readonly pageTokens: number;
 }
 
@@ -23,22 +23,22 @@ export interface ModelFacts {
   readonly provider: string;
   readonly contextWindow: number;
   readonly maxOutputTokens: number;
-  /** An id for `loadTokenizer`. Models that share a tokenizer share the id, so that counts are shared. */
+  /** An id for `loadTokenizer`. Models with the same tokenizer have the same id, so that they share counts. */
   readonly tokenizer: string;
-  /** Tokens of this model for one of o200k. An estimate: reported usage corrects it (see `calibrate.ts`). */
+  /** Tokens of this model per o200k token. An estimate, which reported usage corrects (see `calibrate.ts`). */
   readonly tokenFactor: number;
   readonly media: MediaRule;
-  /** What the provider puts before a list of tools. */
+  /** Tokens of the prompt that the provider puts before a list of tools. */
   readonly toolPromptTokens?: number;
-  /** False: nothing in the catalogue fits, and these are the defaults. */
+  /** False if nothing in the catalogue matches. The facts are then defaults. */
   readonly known: boolean;
   readonly source: string;
-  /** When the source was read. */
+  /** When the source was last checked. */
   readonly date: string;
 }
 
 interface Family extends Omit<ModelFacts, "known"> {
-  /** Tried in order against the bare, lower-case model name with "." written as "-". */
+  /** Tested in order against the bare model name, in lower case and with "-" for ".". */
   readonly match: RegExp;
 }
 
@@ -48,20 +48,20 @@ const million = 1_000_000;
 
 const claudeClassicImage: ImageRule = { kind: "patches-28", maxEdge: 1568, maxTokens: 1600 };
 const claudeLargeImage: ImageRule = { kind: "patches-28", maxEdge: 2576, maxTokens: 4784 };
-/** Measured on five text and table PDFs (huggingface.co/datasets/JOHNISKING/pdf-token-cost): 2,098 to 2,481. */
+/** Measured on five PDFs with text and tables (huggingface.co/datasets/JOHNISKING/pdf-token-cost): 2,098 to 2,481 per page. */
 const claudePageTokens = 2_500;
 
-/** For one o200k token the same data set shows 1.09 to 1.15 tokens of Claude 4.5, and 1.45 to 1.58 of 5.5. */
+/** In the same data set, one o200k token corresponds to 1.09 to 1.15 tokens of Claude 4.5, and to 1.45 to 1.58 tokens of 5.5. */
 const claudeClassic = {
   provider: "anthropic",
   tokenizer: "claude:claude-3",
   tokenFactor: 1.15,
   media: { image: claudeClassicImage, pageTokens: claudePageTokens },
-  // docs, "Tool use pricing": 346 for a free choice.
+  // Anthropic's docs, "Tool use pricing": 346 tokens if the model may choose freely.
   toolPromptTokens: 346,
   date: readOn,
 } as const;
-/** The tokenizer that came with Opus 4.7: about 30 % more tokens than before (docs: token counting). */
+/** The tokenizer that came with Opus 4.7. It gives about 30 % more tokens than the one before (docs: token counting). */
 const claudeDense = {
   ...claudeClassic,
   tokenizer: "claude:claude-opus-4-7",
@@ -139,7 +139,7 @@ interface OpenaiRow {
   readonly output: number;
   readonly media: MediaRule;
   readonly encoding?: "cl100k_base";
-  /** Of the window; without: the table. */
+  /** Source of the window. Default: the model table. */
   readonly source?: string;
   readonly remark?: string;
 }
@@ -258,7 +258,7 @@ const openaiFamilies: readonly Family[] = openaiRows.map((row) => ({
   date: readOn,
 }));
 
-/** For one o200k token the data set above shows 0.99 (prose) to 1.24 (a table). */
+/** In the data set above, one o200k token corresponds to 0.99 (prose) to 1.24 (a table) tokens of Gemini. */
 const gemini = {
   provider: "google",
   tokenizer: "gemini",
@@ -326,7 +326,7 @@ interface OpenRow {
   readonly output?: number;
 }
 
-/** Of the trained windows; a server may offer less, which only its settings can say. */
+/** The windows that the models were trained with. A server may offer less, and only its settings say so. */
 const openRows: readonly OpenRow[] = [
   { match: /^(?:meta-)?llama-?3-[123]/, provider: "meta", window: 131_072 },
   { match: /^(?:meta-)?llama-?3/, provider: "meta", window: 8_192 },
@@ -364,7 +364,10 @@ const families: readonly Family[] = [
   ...openFamilies,
 ];
 
-/** The provider is only a label where nothing is known: names of models are the same at every reseller. */
+/**
+ * Looks a model up by its name alone, because the name is the same at every reseller. The provider is only a label for unknown
+ * models.
+ */
 export function findModel(provider: string, model: string): ModelFacts {
   const name = bareName(model);
   const family = families.find((candidate) => candidate.match.test(name));
@@ -379,12 +382,12 @@ export function findModel(provider: string, model: string): ModelFacts {
     };
   }
   const { match: _, ...facts } = family;
-  // How Claude Code and others ask for the long window of a model that has two.
+  // Claude Code and others ask in this way for the long window of a model that has two.
   const hasLongWindow = facts.provider === "anthropic" && model.toLowerCase().includes("[1m]");
   return { ...facts, known: true, ...(hasLongWindow ? { contextWindow: million } : {}) };
 }
 
-/** `us.anthropic.claude-…`, `anthropic/claude-…` and `models/gemini-…` name the same models as without. */
+/** The model name without prefixes: `us.anthropic.claude-…`, `anthropic/claude-…` and `models/gemini-…` name the same models. */
 export function bareName(model: string): string {
   const name = model.toLowerCase().split("/").at(-1) ?? "";
   return name

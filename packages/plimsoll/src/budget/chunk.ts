@@ -1,15 +1,15 @@
-/** Cuts long text into chunks, where possible at places that no token of a GPT-style tokenizer spans. */
+/** Cuts long text into chunks. If possible, it cuts at places that no token of a GPT-style tokenizer spans. */
 
 export interface Chunk {
   readonly text: string;
-  /** False: the end of the chunk had to be put inside what the tokenizer sees as one piece. */
+  /** False if the chunk had to end inside a piece that the tokenizer would keep together. */
   readonly isClean: boolean;
 }
 
 const wordCharacter = /[\p{L}\p{N}]/u;
 const number = /\p{N}/u;
 const whiteSpace = /\p{White_Space}/u;
-/** What may go on a word that a letter or a number has ended: marks, contractions, half of a character. */
+/** Characters that can continue a word after a letter or a number: marks, contractions, half of a surrogate pair. */
 const wordContinuation = /[\p{L}\p{M}\p{N}\p{Cs}']/u;
 
 /** Contract: `maxChars` is at least 2. */
@@ -24,7 +24,7 @@ export function* chunksOf(text: string, maxChars: number): Generator<Chunk> {
   yield { text: text.slice(start), isClean: true };
 }
 
-/** Longer words than this are runs, and cutting stays linear. */
+/** How far to look back for a place to cut. Longer words are runs, and the bound keeps cutting linear. */
 const lookBackChars = 2_048;
 
 function lastCleanCut(text: string, start: number, limit: number): number | undefined {
@@ -36,8 +36,8 @@ function lastCleanCut(text: string, start: number, limit: number): number | unde
 }
 
 /**
- * True where every GPT-style pattern (r50k, cl100k, o200k, and the Llama and Qwen ones made after them) ends a
- * piece: white space before a word may belong to the word, and line ends after a symbol to the symbol.
+ * True if every GPT-style pattern (r50k, cl100k, o200k, and the Llama and Qwen patterns based on them) ends a piece here. White
+ * space before a word may belong to the word, and line ends after a symbol may belong to the symbol.
  */
 export function isCleanCut(before: string, after: string): boolean {
   if (after === " ") return !whiteSpace.test(before);

@@ -1,11 +1,11 @@
-/** How the counters move: seeded, accumulated, committed. */
+/** How the token counters change: a turn is seeded, adds tokens, and is committed. */
 
 import type { Counters } from "../message/counters.ts";
 import type { Usage } from "../message/message.ts";
 
 export const noCounters: Counters = { current: 0, pending: 0, new: 0, schema: 0, reasoning: 0 };
 
-/** A turn begins with these messages, which nobody has counted yet. */
+/** A turn begins with these messages, which are not committed yet. */
 export function seedTurn(
   counters: Counters,
   pendingTokens: number,
@@ -18,7 +18,10 @@ export function addNew(counters: Counters, tokens: number): Counters {
   return { ...counters, new: counters.new + tokens };
 }
 
-/** Without usage the estimates become the truth; with it, what the provider reported does, schemas included. */
+/**
+ * Without reported usage, the estimates become the committed figure. Otherwise the provider's figure does, and it includes tool
+ * schemas.
+ */
 export function commitTurn(counters: Counters, usage?: Usage): Counters {
   const estimated = counters.current + counters.pending + counters.new;
   return {
@@ -31,14 +34,14 @@ export function commitTurn(counters: Counters, usage?: Usage): Counters {
 }
 
 export interface Projection {
-  /** The best estimate. */
+  /** The best estimate of the size of the request. */
   readonly tokens: number;
-  /** The lowest count that is plausible: what is over a limit even so is known to be. */
+  /** The lowest plausible count. If even this exceeds a limit, the request certainly does. */
   readonly least: number;
-  /** The count if the newest words take as many tokens as any that this conversation has had. */
+  /** The count if the newest text is counted with the highest factor that this conversation has had so far. */
   readonly most: number;
-  /** Of the tokens, those that no compaction takes out: system prompt, tools, and the user's first message. */
+  /** The part of the tokens that no compaction can remove: system prompt, tools, and the user's first message. */
   readonly head: number;
-  /** Nobody knows yet how this provider counts: it has reported nothing. */
+  /** True if this provider has reported no usage yet, so nobody knows how it counts. */
   readonly isGuess: boolean;
 }

@@ -1,6 +1,6 @@
 /**
- * What may a request do: go as it is, be compacted first, go to a target with a larger window, be the
- * last turn, or not go at all. Pure: two verdicts, one before anything was taken out and one after.
+ * The guard decides about a request: send it as it is, compact it first, send it to a target with a larger window, make it the
+ * last turn, or refuse it. Pure. It gives two verdicts, one before anything was taken out and one after.
  */
 
 import type { Projection } from "./counters.ts";
@@ -13,13 +13,13 @@ export interface GuardTarget {
   readonly limit: Limit;
 }
 
-/** Limits beside the window. The lowest holds. */
+/** Limits that apply in addition to the window. The lowest one wins. */
 export interface OwnLimits {
-  /** Over everything that an agent says. */
+  /** Maximum size of every request of an agent, in tokens. */
   readonly contextBudget?: number;
-  /** Of the agent or the kind of model; where one is set, breaking starts at the warning. */
+  /** Limit for the agent or for the type of model. If it is set, compaction starts at the warning threshold. */
   readonly agentLimit?: number;
-  /** 1 is the highest: it gets a fifth more of the agent's limit, never more than the window. */
+  /** 1 is the highest priority. It raises the agent's limit by a fifth, but never above the window. */
   readonly priority?: 1 | 2 | 3;
 }
 
@@ -37,28 +37,28 @@ export type Verdict =
       readonly isForced: boolean;
       readonly overTokens: number;
     }
-  /** The first target is full, this one is not. */
+  /** The first target is full, but this one has room. */
   | { readonly kind: "skip"; readonly target: string; readonly filled: number }
-  /** The head alone is too much, and taking something out of the conversation would not help: let it go if the window may hold it. */
+  /** The head alone is over the limit, so taking out messages would not help. Send it anyway if the window may hold it. */
   | { readonly kind: "head"; readonly target: string; readonly overTokens: number }
   | { readonly kind: "final"; readonly target: string; readonly overTokens: number }
   | { readonly kind: "refuse"; readonly target: string; readonly overTokens: number };
 
 export interface GuardInput {
   readonly projection: Projection;
-  /** In the order in which they may be tried; at least one. */
+  /** The targets in the order in which they may be tried. There is at least one. */
   readonly targets: readonly [GuardTarget, ...GuardTarget[]];
   readonly own?: OwnLimits;
   readonly thresholds?: GuardThresholds;
 }
 
 const priorityBonus = 1.2;
-/** What the conversation gets at least: so much of what the head leaves of the window, and so much of a budget. */
+/** Minimum room for the conversation: this share of the window that the head leaves free, and this share of a budget. */
 const room = { ofWindow: 0.5, ofBudget: 0.25 };
 
 /**
- * What a request may use on this target: the window less buffer and reserve, or the budget. A large head does not leave the
- * conversation without room: reserve, buffer and budget give way to it, and the answer gets what is left.
+ * The tokens that a request may use on this target: the window minus buffer and reserve, or the budget. A large head must not
+ * leave the conversation without room. Reserve, buffer and budget then give way, and the answer gets the rest.
  */
 export function effectiveLimit(target: GuardTarget, own: OwnLimits = {}, headTokens = 0): number {
   const { window, reserve } = target.limit;
@@ -71,7 +71,7 @@ export function effectiveLimit(target: GuardTarget, own: OwnLimits = {}, headTok
   return Math.max(limitBeside(target.limit, own), Math.min(most, Math.floor(headTokens + beside)));
 }
 
-/** Whatever the head takes. */
+/** The limit without regard to the size of the head. */
 function limitBeside(limit: Limit, own: OwnLimits): number {
   const budget = budgetOf(own);
   if (budget === undefined) return limit.limit;
@@ -80,14 +80,14 @@ function limitBeside(limit: Limit, own: OwnLimits): number {
   return Math.max(0, Math.min(window - buffer - reserve, budget));
 }
 
-/** Of the limit; where that gave way to the head, of the room beside the head. */
+/** The share of the limit that is used. If the limit was raised because of the head, the share of the room next to the head. */
 function filledOf({ tokens, head }: Projection, limit: number, usualLimit: number): number {
   if (limit === 0) return Number.POSITIVE_INFINITY;
   const isBeside = limit > usualLimit && head < limit;
   return isBeside ? (tokens - head) / (limit - head) : tokens / limit;
 }
 
-/** The lowest limit beside the window. */
+/** The lowest of the limits that apply in addition to the window. */
 function budgetOf({ contextBudget, agentLimit, priority }: OwnLimits): number | undefined {
   const bonus = priority === 1 ? priorityBonus : 1;
   const raised = agentLimit === undefined ? undefined : Math.floor(agentLimit * bonus);
@@ -95,12 +95,12 @@ function budgetOf({ contextBudget, agentLimit, priority }: OwnLimits): number | 
   return Math.min(contextBudget, raised);
 }
 
-/** Nobody knows how large the window is, and no other limit is set: nothing is too much before the provider says so. */
+/** Nobody knows how large the window is, and no other limit is set. So nothing is too long until the provider says so. */
 function isBoundless({ limit }: GuardTarget, own: OwnLimits = {}): boolean {
   return limit.windowSource === "fallback" && budgetOf(own) === undefined;
 }
 
-/** Before anything is taken out. */
+/** The verdict before anything is taken out. */
 export function assessBefore(input: GuardInput): Verdict {
   const [first, ...others] = input.targets;
   const verdict = assessTarget(input, first);
@@ -135,8 +135,9 @@ function assessTarget(input: GuardInput, target: GuardTarget): Verdict {
 }
 
 /**
- * After everything was tried. What the window may hold beside a short answer goes, also over the limit: where its size is a
- * guess, the provider knows better. What is known to leave no room for an answer goes as the last turn, if the window holds it.
+ * The verdict after every compaction was tried. A request is sent if the window may hold it and a short answer, even if it is
+ * over the limit: if the size of the window is a guess, the provider knows better. A request that certainly leaves no room for an
+ * answer is sent as the last turn, if the window holds it.
  */
 export function assessAfter(input: GuardInput): Verdict {
   const [target] = input.targets;
@@ -152,7 +153,7 @@ export function assessAfter(input: GuardInput): Verdict {
   return { kind: fitsRawWindow ? "final" : "refuse", target: target.name, overTokens };
 }
 
-/** As far as anybody has named it, the window holds so much and an answer. */
+/** Whether the window, as far as anybody has stated its size, holds this many tokens and a short answer. */
 function hasRoom({ limit: { named, reserve } }: GuardTarget, tokens: number): boolean {
   return tokens + Math.min(answerTokensMin, reserve) <= named;
 }

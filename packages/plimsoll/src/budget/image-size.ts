@@ -1,14 +1,14 @@
-/** Width and height of an image, from the first bytes of its base64 text. */
+/** Reads the width and height of an image from the first bytes of its base64 text. */
 
 export interface ImageSize {
   readonly width: number;
   readonly height: number;
 }
 
-/** Most headers are in the first bytes; a JPEG may carry a preview and colour profiles before its own. */
+/** Most headers are in the first bytes. A JPEG may have a preview and colour profiles before its header. */
 const headBytes = [64, 262_144] as const;
 
-/** PNG, JPEG, GIF and WebP; undefined for anything else, and for what is damaged. */
+/** Reads PNG, JPEG, GIF and WebP. Returns undefined for any other format and for damaged images. */
 export function imageSize(base64: string): ImageSize | undefined {
   for (const byteCount of headBytes) {
     const bytes = decodeHead(base64, byteCount);
@@ -19,7 +19,7 @@ export function imageSize(base64: string): ImageSize | undefined {
   return undefined;
 }
 
-/** One character per byte. Only as much is decoded as was asked for. */
+/** Decodes the first bytes, one character per byte. The rest is not decoded. */
 export function decodeHead(base64: string, byteCount: number): string | undefined {
   const head = base64.slice(0, Math.ceil(byteCount / 3) * 4).replace(/\s+/g, "");
   try {
@@ -63,7 +63,10 @@ function sizeAt(
   return { width: read(bytes, at, length), height: read(bytes, at + length, length) };
 }
 
-/** https://developers.google.com/speed/webp/docs/riff_container: three kinds, three places. */
+/**
+ * There are three kinds of WebP, each with the size in a different place:
+ * https://developers.google.com/speed/webp/docs/riff_container
+ */
 function webpSize(bytes: string): ImageSize | undefined {
   if (bytes.length < 30) return undefined;
   const kind = bytes.slice(12, 16);
@@ -81,7 +84,7 @@ function webpSize(bytes: string): ImageSize | undefined {
   };
 }
 
-/** Walks the segments up to the start of a frame (C0 to CF, but for the tables C4, C8 and CC). */
+/** Walks over the segments up to the start of a frame (C0 to CF, except for the tables C4, C8 and CC). */
 function jpegSize(bytes: string): ImageSize | undefined {
   let at = 2;
   while (at + 9 <= bytes.length) {

@@ -1,8 +1,8 @@
-/** The limit of a request: window, less the safety buffer, less the reserve for the answer. */
+/** The limit of a request: the window, minus the safety buffer, minus the reserve for the answer. */
 
 import type { ModelFacts } from "./catalogue.ts";
 
-/** As in the configuration, at any of its levels. */
+/** The settings as in the configuration, on any of its levels. */
 export interface LimitSettings {
   readonly contextWindow?: number | undefined;
   readonly contextWindowBufferTokens?: number | undefined;
@@ -10,7 +10,7 @@ export interface LimitSettings {
 }
 
 export interface LimitInput {
-  /** What the request itself asks for as its longest answer. */
+  /** The maximum answer length that the request itself asks for. */
   readonly requestMaxOutput?: number | undefined;
   readonly model?: LimitSettings | undefined;
   readonly provider?: LimitSettings | undefined;
@@ -19,22 +19,22 @@ export interface LimitInput {
 }
 
 export interface Limit {
-  /** Of a window that nobody knows this is a guess, and nothing is done for its sake. */
+  /** If nobody knows the window, this is a guess, and Plimsoll does nothing to stay below it. */
   readonly window: number;
-  /** The window that configuration, catalogue or provider name: more is known not to fit. Infinite where nobody names one. */
+  /** The window as stated by configuration, catalogue or provider. Nothing larger fits. Infinite if nobody has stated it. */
   readonly named: number;
   readonly buffer: number;
-  /** The longest answer that the client, the configuration or the catalogue names. */
+  /** The maximum answer length that the client, the configuration or the catalogue states. */
   readonly maxOutput: number;
   /** Room that is kept free for the answer. */
   readonly reserve: number;
-  /** Never negative. */
+  /** The limit in tokens: window minus buffer minus reserve. Never negative. */
   readonly limit: number;
-  /** learned: the provider named it, or refused more. fallback: a guess. */
+  /** "learned": the provider stated the window, or refused a longer request. "fallback": a guess. */
   readonly windowSource: "model" | "provider" | "defaults" | "catalogue" | "learned" | "fallback";
 }
 
-/** A longer answer is hardly ever given: more of the window than this is not kept free for what a client merely allows. */
+/** Maximum share of the window that is kept free for the answer. Answers rarely get longer, even if the client allows it. */
 const reserveShare = 0.25;
 
 const defaultBufferTokens = 8_192;
@@ -50,12 +50,12 @@ export function resolveLimit(input: LimitInput): Limit {
     model?.contextWindowBufferTokens ??
     provider?.contextWindowBufferTokens ??
     defaults?.contextWindowBufferTokens ??
-    // Of a small window the usual buffer would leave nothing.
+    // The usual buffer would leave nothing of a small window.
     Math.min(defaultBufferTokens, Math.floor(window / 8));
   const configured =
     model?.maxOutputTokens ?? provider?.maxOutputTokens ?? defaults?.maxOutputTokens;
   const maxOutput = input.requestMaxOutput ?? configured ?? facts.maxOutputTokens;
-  // Whoever configures an answer's length wants that much kept free.
+  // If the configuration states an answer length, the user wants that much room kept free.
   const isConfigured = input.requestMaxOutput === undefined && configured !== undefined;
   const reserve = isConfigured ? maxOutput : reserveOf(maxOutput, window);
   const source = windowSource(input);
@@ -70,17 +70,20 @@ export function resolveLimit(input: LimitInput): Limit {
   };
 }
 
-/** `most` is the lower of window and budget. */
+/** `most` is the window or the budget, whichever is lower. */
 export function reserveOf(maxOutput: number, most: number): number {
   return Math.min(maxOutput, Math.floor(most * reserveShare));
 }
 
-/** The window that leaves so much beside the reserve. */
+/** The window that leaves `rest` tokens after the reserve. */
 export function windowFor(rest: number, maxOutput: number): number {
   return Math.min(rest + maxOutput, Math.ceil(rest / (1 - reserveShare)));
 }
 
-/** The same with a smaller window: its provider names it, or refused a request of about that size. The buffer was made for a larger one. */
+/**
+ * The limit for a smaller window. Either the provider stated this window, or it refused a request of about that size. The buffer
+ * shrinks too, because it was meant for a larger window.
+ */
 export function narrowLimit(limit: Limit, window: number, by: "named" | "refused"): Limit {
   const buffer = Math.min(limit.buffer, Math.floor(window / 8));
   const reserve = Math.min(limit.reserve, reserveOf(limit.maxOutput, window));

@@ -1,4 +1,4 @@
-/** What of a message is to be tokenized, and how the counts of its parts become one measurement. */
+/** Collects the texts of a message to tokenize, and adds the counts of its parts up to one measurement. */
 
 import type { MeasurementSummary } from "../message/event.ts";
 import type { DocumentPart, Message, Part } from "../message/message.ts";
@@ -7,7 +7,7 @@ import type { MediaRule } from "./catalogue.ts";
 import { documentTokens, imageTokens } from "./media.ts";
 import type { Certainty, Count } from "./tokenizer.ts";
 
-/** Counts with one tokenizer; answers at once where the counts are at hand. */
+/** Counts with one tokenizer. Returns the counts directly, without a promise, if they are already known. */
 export interface TokenCounter {
   count(texts: readonly string[]): Promise<readonly Count[]> | readonly Count[];
 }
@@ -15,7 +15,7 @@ export interface TokenCounter {
 export interface Countables {
   readonly texts: readonly string[];
   readonly media: Count;
-  /** What every wire format adds around a message: role and separators. */
+  /** Tokens that every wire adds around a message: role and separators. */
   readonly overheadTokens: number;
 }
 
@@ -56,7 +56,7 @@ function collect(part: Part, rule: MediaRule, texts: string[], media: Count[]): 
   }
 }
 
-/** The text of a document that is text; undefined for PDFs and for what is not in the message. */
+/** The text of a text document. Undefined for PDFs, and for documents whose content is not in the message. */
 function documentText({ media }: DocumentPart): string | undefined {
   if (media.kind !== "base64" || !/^(?:text\/|application\/json)/.test(media.mediaType)) {
     return undefined;
@@ -81,9 +81,10 @@ export function toolText(tool: ToolDefinition): string {
 }
 
 /**
- * What a provider makes of tool schemas. It writes them in a form of its own, so that no count of their JSON text is exact. Anthropic's own example counts 403 tokens for one tool
- * and a question, of which it puts 346 before any list of tools (docs, "Token counting" and "Tool use pricing", 2026-11): a
- * schema is no more than its JSON text. `factor` is for servers with a tokenizer that nobody knows, and that make more of it.
+ * The tokens of tool schemas. Each provider writes schemas in its own form, so a count of their JSON text is never exact.
+ * Anthropic's example counts 403 tokens for one tool and a question, and 346 of them come before any list of tools (docs, "Token
+ * counting" and "Tool use pricing", 2026-11). So a schema takes no more tokens than its JSON text. `factor` raises the count for
+ * servers with an unknown tokenizer, which may need more.
  */
 export function schemaTokens({ tokens, certainty }: Count, factor: number): Count {
   return {
@@ -92,7 +93,7 @@ export function schemaTokens({ tokens, certainty }: Count, factor: number): Coun
   };
 }
 
-/** One estimate makes the sum an estimate; otherwise one bound makes it a bound. */
+/** If one count is an estimate, so is the sum. Otherwise, if one is a bound, so is the sum. */
 export function addCounts(counts: readonly Count[]): Count {
   return counts.reduce(
     (sum, count) => ({

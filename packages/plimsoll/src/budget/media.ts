@@ -1,11 +1,11 @@
-/** Tokens of images and documents by the rule of their provider; base64 is never counted as text. */
+/** Counts the tokens of images and documents by the provider's rule. Base64 is never counted as text. */
 
 import type { DocumentPart, ImagePart } from "../message/message.ts";
 import type { ImageRule, MediaRule } from "./catalogue.ts";
 import { decodeHead, type ImageSize, imageSize } from "./image-size.ts";
 import type { Count } from "./tokenizer.ts";
 
-/** Where the size cannot be seen, the rule's worst case. */
+/** Uses the worst case of the rule if the size of the image is unknown. */
 export function imageTokens(part: ImagePart, rule: ImageRule): Count {
   const lowDetail = lowDetailTokens(rule);
   if (part.detail === "low" && lowDetail !== undefined) {
@@ -25,12 +25,12 @@ function worstCase(rule: ImageRule): number {
     case "patches-28":
       return rule.maxTokens;
     case "tiles-512":
-      // 2048 x 768 after scaling.
+      // The largest image after scaling is 2048 x 768 pixels.
       return rule.base + 8 * rule.perTile;
     case "patches-32":
       return Math.ceil(rule.maxPatches * rule.factor);
     case "tiles-768":
-      // Gemini has no stated limit: 3840 x 2160 pixels are 15 tiles.
+      // Gemini states no limit. 3840 x 2160 pixels are 15 tiles.
       return 16 * rule.perTile;
     case "fixed":
       return rule.tokens;
@@ -59,12 +59,12 @@ function tokensOfSize({ width, height }: ImageSize, rule: ImageRule): number {
   }
 }
 
-/** Scaling leaves fractions of a pixel behind, which are no further tile. */
+/** Scaling leaves fractions of a pixel, which must not count as another tile. */
 function tilesIn(pixels: number, tile: number): number {
   return Math.max(1, Math.ceil(pixels / tile - 1e-9));
 }
 
-/** OpenAI's guide to images: shrink to the budget, then so that one side is a whole number of patches. */
+/** OpenAI's guide to images: shrink the image to the budget, then shrink it until one side is a whole number of patches. */
 function patches32({ width, height }: ImageSize, maxPatches: number): number {
   const whole = tilesIn(width, 32) * tilesIn(height, 32);
   if (whole <= maxPatches) return whole;
@@ -75,15 +75,15 @@ function patches32({ width, height }: ImageSize, maxPatches: number): number {
   return Math.min(maxPatches, tilesIn(columns * fit, 1) * tilesIn(rows * fit, 1));
 }
 
-/** More would take long to decode; the rest is taken to be like the beginning. */
+/** Only this many bytes are decoded, because more would take long. The rest is assumed to be similar. */
 const scannedBytes = 1_048_576;
-/** Where no page can be seen: scans are larger a page, text is smaller. */
+/** Assumed size of a page if no page object is visible. Scanned pages are larger and text pages are smaller. */
 const bytesPerPage = 32_768;
 const unseenPages = 10;
 const pagesMax = 1_000;
 const pageObject = /\/Type\s{0,8}\/Page(?![A-Za-z])/g;
 
-/** Pages times the rule's price of a page. Text documents are not for here: they are counted as text. */
+/** The number of pages times the tokens per page. Text documents are not counted here but as text. */
 export function documentTokens(part: DocumentPart, rule: MediaRule): Count {
   const pages = part.media.kind === "base64" ? pagesOf(part.media.data) : unseenPages;
   return { tokens: pages * rule.pageTokens, certainty: "estimate" };

@@ -13,7 +13,7 @@ test("guard, screens and the reference of the configuration go by the same figur
   expect(thresholdsOf({})).toEqual(usualThresholds);
   expect(usualSettings.warningThreshold).toBe(usualThresholds.warn);
   const reference = JSON.stringify(configJsonSchema());
-  expect(reference).toContain("are warned. 0.8.");
-  expect(reference).toContain("compacted. 0.95.");
-  expect(reference).toContain("whatever it costs. 0.98.");
+  expect(reference).toContain("are warned. Default: 0.8.");
+  expect(reference).toContain("compacted. Default: 0.95.");
+  expect(reference).toContain("whatever it costs. Default: 0.98.");
 });

@@ -1,4 +1,4 @@
-/** From a tokenizer's id to a function that counts: exact where the vocabulary is public, else an honest estimate. */
+/** Turns a tokenizer id into a counting function. Counts are exact if the vocabulary is public, and estimates otherwise. */
 
 import {
   CL100K_TOKEN_SPLIT_REGEX,
@@ -18,7 +18,10 @@ import {
 import { findModel } from "./catalogue.ts";
 import { chunksOf } from "./chunk.ts";
 
-/** exact: the provider's own tokenizer; estimate: may be off either way; bound: on the safe side of the truth, by a tested margin. */
+/**
+ * "exact": counted with the provider's own tokenizer. "estimate": may be too high or too low. "bound": deliberately high, by a
+ * tested margin.
+ */
 export type Certainty = MeasurementSummary["certainty"];
 
 export interface Count {
@@ -28,9 +31,9 @@ export interface Count {
 
 export interface Tokenizer {
   readonly id: string;
-  /** Why it is not the one that was asked for, for people. */
+  /** Why this is not the requested tokenizer. A sentence for people. */
   readonly problem?: string;
-  /** Contract: takes time in proportion to the length of the text, whatever the text is. */
+  /** Contract: the time is proportional to the length of the text, for every text. */
   count(text: string): Count;
 }
 
@@ -40,7 +43,7 @@ const acceptedIds =
   "tiktoken:<encoding or OpenAI model>, anthropic, claude:<model>, gemini, google:gemini<model>, " +
   "google-gemini<model>, estimate, approximate, hf:<path of a tokenizer.json>";
 
-/** `readJson` reads the file of an `hf:` tokenizer; `pause` is called while a vocabulary is built (150 ms). */
+/** `readJson` reads the file of an `hf:` tokenizer. `pause` is called while a vocabulary is built, which takes 150 ms. */
 export async function loadTokenizer(
   id: string,
   readJson?: ReadJson,
@@ -97,19 +100,19 @@ function encodingOf(name: string): EncodingName {
   const facts = findModel("openai", name);
   if (facts.tokenizer === "tiktoken:cl100k_base") return "cl100k_base";
   if (facts.tokenizer === "tiktoken:o200k_base") return "o200k_base";
-  throw unknown(`"${name}" is no OpenAI encoding or model.`);
+  throw unknown(`"${name}" is not an OpenAI encoding or model.`);
 }
 
 interface TextCount {
   readonly tokens: number;
   readonly cuts: number;
-  /** Characters outside runs: what the characters-by-four rule may be applied to. */
+  /** Number of characters outside long runs. The rule of four characters per token applies only to these. */
   readonly plainChars: number;
 }
 
 type CountText = (text: string) => TextCount;
 
-/** One vocabulary takes about 60 MB: every tokenizer that needs it shares it. */
+/** A vocabulary takes about 60 MB, so all tokenizers that need the same one share it. */
 const loadedEncodings = new Map<EncodingName, Promise<CountText>>();
 
 async function loadEncoding(name: EncodingName, pause: Pause | undefined): Promise<CountText> {
@@ -123,7 +126,7 @@ async function loadEncoding(name: EncodingName, pause: Pause | undefined): Promi
   }
 }
 
-/** A piece longer than this is a run (spaces, dashes, one letter), not a word. */
+/** A piece longer than this is a run of spaces, dashes or one letter, and not a word. */
 const runChars = 256;
 
 async function createEncoding(
@@ -145,7 +148,7 @@ async function createEncoding(
   return (text) => countByChunks(text, countChunk);
 }
 
-/** White space in JavaScript has U+FEFF and lacks U+0085; in tiktoken's patterns it is the Unicode property. */
+/** `\s` in JavaScript includes U+FEFF and lacks U+0085. In tiktoken's patterns it is the Unicode property White_Space. */
 function asRustReadsIt(split: RegExp): RegExp {
   const source = split.source.replaceAll("\\s", "\\p{White_Space}");
   return new RegExp(source.replaceAll("\\S", "\\P{White_Space}"), "gu");
@@ -157,7 +160,7 @@ function countByChunks(text: string, countChunk: (chunk: string) => TextCount): 
   let plainChars = 0;
   let previous = { text: "", count: { tokens: 0, cuts: 0, plainChars: 0 } };
   for (const chunk of chunksOf(text, maxPieceChars)) {
-    // Megabytes of one character make the same chunk again and again.
+    // Megabytes of one character give the same chunk again and again.
     if (chunk.text !== previous.text) {
       previous = { text: chunk.text, count: countChunk(chunk.text) };
     }
@@ -169,8 +172,8 @@ function countByChunks(text: string, countChunk: (chunk: string) => TextCount): 
 }
 
 /**
- * What a cut inside a piece can hide. Merging is greedy, so two halves may need fewer tokens than the whole:
- * at most 5 in 720,000 cuts of hostile text (random tokens, letters, symbols, white space, Chinese).
+ * Safety margin per cut inside a piece. Merging is greedy, so two halves may need fewer tokens than the whole: at most 5 fewer in
+ * 720,000 cuts of hostile text (random tokens, letters, symbols, white space, Chinese).
  */
 const tokensPerCut = 8;
 
@@ -188,7 +191,10 @@ async function exact(
   return { id, count: (text) => boundOrExact(countText(text)) };
 }
 
-/** No offline tokenizer exists: o200k by a factor from the catalogue, corrected later by reported usage. */
+/**
+ * There is no offline tokenizer for this model. Counts with o200k and a factor from the catalogue; reported usage corrects it
+ * later.
+ */
 async function estimating(
   id: string,
   factor: number,
@@ -206,7 +212,7 @@ async function estimating(
   };
 }
 
-/** These tokenizers do 0.3 MB/s; a smaller chunk keeps their memory small. */
+/** These tokenizers process 0.3 MB/s. A smaller chunk keeps their memory use low. */
 const huggingFaceChunkChars = 16_384;
 
 async function huggingFace(
@@ -214,7 +220,8 @@ async function huggingFace(
   readJson: ReadJson | undefined,
   pause: Pause | undefined,
 ): Promise<Tokenizer> {
-  if (readJson === undefined) throw unknown(`"${id}" needs a way to read files.`);
+  if (readJson === undefined)
+    throw unknown(`"${id}" is read from a file, but no function to read files was given.`);
   const loaded = await loadOptional("tokenizers", () => import("@huggingface/tokenizers"));
   if (loaded.kind === "unusable") {
     const { tokenFactor } = findModel("", "");
@@ -230,7 +237,7 @@ async function huggingFace(
         tokens += countChunk(chunk.text);
         chunks += 1;
       }
-      // Not every such tokenizer splits at words, so any cut may change the count.
+      // Not all of these tokenizers split at words, so any cut may change the count.
       return boundOrExact({ tokens, cuts: chunks - 1, plainChars: 0 });
     },
   };
@@ -244,7 +251,7 @@ async function openHuggingFace(
   const path = id.slice("hf:".length);
   try {
     const json = await readJson(path);
-    if (!isObject(json)) throw new Error("it holds no JSON object");
+    if (!isObject(json)) throw new Error("it contains no JSON object");
     const tokenizer = new Tokenizer(json, {});
     return (text) => tokenizer.encode(text, { add_special_tokens: false }).ids.length;
   } catch (error) {

@@ -34,7 +34,7 @@ test("with other calls still open, a large result is a handle where there would 
   const room = 2000 - 3 * 150 - 300;
   expect(previewOutput(budget, "read", cost(room)).kind).toBe("whole");
   expect(previewOutput(budget, "read", cost(room + 1))).toEqual({ kind: "handle", tokens: 350 });
-  // Where there is no handle, or one that saves nothing, only what the others must be told is kept.
+  // If there is no handle, or one that saves nothing, only room for the notices about the other calls is kept free.
   expect(previewOutput(budget, "read", cost(1850, never)).kind).toBe("whole");
   expect(previewOutput(budget, "read", cost(1851, never)).kind).toBe("denied");
 });

@@ -1,6 +1,6 @@
 /**
- * The tool budget: what the results of one turn's calls may take of the window. Results come in any order and at the same
- * time; each is decided in one step over one value, so what is granted never adds up to more than there was.
+ * The tool budget: the tokens that the results of one turn's calls may take in the window. Results arrive in any order and at the
+ * same time. Each is decided in one step on one value, so the grants never add up to more than the budget.
  */
 
 import { toolBudgetTexts } from "../text/for-models.ts";
@@ -9,55 +9,56 @@ import type { Projection } from "./counters.ts";
 import type { Limit } from "./limit.ts";
 import { answerTokensMin } from "./output-room.ts";
 
-/** Which tools may run at all, by name; `*` stands for any characters. */
+/** Which tools may run at all, by name. `*` matches any characters. */
 export interface ToolRules {
-  /** Absent: all. */
+  /** Patterns of allowed tools. Default: all tools are allowed. */
   readonly toolsAllowed?: readonly string[];
-  /** Not even where they are allowed. */
+  /** Patterns of denied tools. They win over `toolsAllowed`. */
   readonly toolsDenied?: readonly string[];
 }
 
 export interface ToolBudget {
-  /** For all results of the turn together. */
+  /** Number of tokens for all results of the turn together. */
   readonly tokens: number;
   readonly granted: number;
-  /** Taken by what the model was told instead of results. */
+  /** Tokens of the notices that the model got instead of results. */
   readonly noticeTokens: number;
-  /** Calls whose results are still to come. */
+  /** Number of calls whose results are still to come. */
   readonly openCalls: number;
-  /** What the first handle brings with it: the tools that read it. */
+  /** Tokens that the first handle adds to the request, because the tools that read handles are sent with it. */
   readonly entryTokens: number;
   readonly rules: ToolRules;
-  /** A result could not even be named: nothing more is granted. */
+  /** True once there was no room even for a reference. Nothing more is granted then. */
   readonly isExceeded: boolean;
 }
 
-/** What a result would take. Infinity: that cannot be. */
+/** The tokens that a result would take. Infinity if that form is not possible. */
 export interface ResultCost {
   readonly wholeTokens: number;
-  /** A reference in its place; the result is in the archive. */
+  /** Tokens of a reference that replaces the result. The result itself is in the archive. */
   readonly handleTokens: number;
 }
 
 export type Grant =
-  /** It fits as it is. */
+  /** The result fits as it is. */
   | { readonly kind: "whole"; readonly tokens: number }
-  /** Its reference fits. */
+  /** Only a reference to the result fits. */
   | { readonly kind: "handle"; readonly tokens: number }
   | {
       readonly kind: "denied";
       readonly reason: "budget" | "rules";
-      /** For the model, in place of the result. */
+      /** The text that the model gets instead of the result. */
       readonly text: string;
       readonly tokens: 0;
     };
 
-/** Roughly, in tokens: what is kept free for each call that is still open. */
+/** Approximate number of tokens kept free for each call that is still open. */
 const perOpenCall = { reference: 150, notice: 50 };
 
 /**
- * What the window leaves for results beside the head and a short answer: everything older can go for their sake. Only what is
- * known counts against them: the lowest plausible size of the head, or its share of what the provider reported of the request.
+ * The room that the window has for results next to the head and a short answer. Everything older can be removed to make room.
+ * Only figures that are known for sure reduce it: the lowest plausible size of the head, or the head's share of the usage that
+ * the provider reported.
  */
 export function roomForResults(
   { named, reserve }: Limit,
@@ -70,7 +71,7 @@ export function roomForResults(
   return Math.max(0, Math.min(unlimited, room));
 }
 
-/** Nobody knows how much there is. */
+/** The budget if nobody knows how much room there is. */
 export const unlimited = Number.MAX_SAFE_INTEGER;
 
 export interface BudgetOptions {
@@ -103,13 +104,13 @@ export function isToolAllowed(
   return (toolsAllowed === undefined || isNamed(toolsAllowed)) && !isNamed(toolsDenied);
 }
 
-/** Whether it makes sense to run a tool now: this one, or any. */
+/** Whether it makes sense to run this tool now, or any tool if no name is given. */
 export function canExecute(budget: ToolBudget, name?: string): boolean {
   const isAllowed = name === undefined || isToolAllowed(budget.rules, name);
   return isAllowed && !budget.isExceeded && remainingTokens(budget) > 0;
 }
 
-/** What a reservation would answer now. */
+/** The grant that `reserveOutput` would give now. */
 export function previewOutput(budget: ToolBudget, name: string, cost: ResultCost): Grant {
   if (!isToolAllowed(budget.rules, name)) return denied("rules", toolBudgetTexts.notAllowed(name));
   const remaining = remainingTokens(budget);
@@ -117,7 +118,7 @@ export function previewOutput(budget: ToolBudget, name: string, cost: ResultCost
   const others = Math.max(0, budget.openCalls - 1);
   const { wholeTokens } = cost;
   const handleTokens = cost.handleTokens + budget.entryTokens;
-  // What stands whole leaves room to name the others; a reference, to tell them that there is no room.
+  // A whole result must leave room for references to the other results. A reference must leave room for notices about them.
   const named = others * perOpenCall.reference + (others > 0 ? budget.entryTokens : 0);
   const left = remaining - others * perOpenCall.notice;
   if (wholeTokens <= remaining - named) return { kind: "whole", tokens: wholeTokens };
@@ -132,7 +133,7 @@ export interface Reserved {
   readonly grant: Grant;
 }
 
-/** Contract: granted ≤ tokens afterwards, if it was before. */
+/** Contract: `granted` never exceeds `tokens`, if it did not before. */
 export function reserveOutput(budget: ToolBudget, name: string, cost: ResultCost): Reserved {
   const grant = previewOutput(budget, name, cost);
   const isDenied = grant.kind === "denied";
@@ -149,28 +150,28 @@ export function reserveOutput(budget: ToolBudget, name: string, cost: ResultCost
   };
 }
 
-/** The model has answered: so much of the window is taken by that, and so many results will come. */
+/** The model has answered. The answer takes this many tokens of the window, and this many results will follow. */
 export function answered(budget: ToolBudget, tokens: number, calls: number): ToolBudget {
   return { ...withTokens(budget, -tokens), openCalls: calls };
 }
 
-/** Something else has taken from the window, or given back to it. */
+/** Something else has used room in the window, or freed some. */
 export function withTokens(budget: ToolBudget, added: number): ToolBudget {
   return { ...budget, tokens: Math.max(0, budget.tokens + added) };
 }
 
-/** The budget of a turn for all who run its tools at once. */
+/** The budget of a turn, shared by everyone who runs its tools at the same time. */
 export interface SharedToolBudget {
   readonly remaining: number;
   readonly isExceeded: boolean;
-  /** Contract: one step; the cost is counted before it is called, however long that takes. */
+  /** Contract: runs in one step. Callers count the cost beforehand, however long that takes. */
   reserve(name: string, cost: ResultCost): Grant;
   preview(name: string, cost: ResultCost): Grant;
   canExecute(name?: string): boolean;
-  /** Takes the place of what there was: a new turn has begun. */
+  /** Replaces the budget, because a new turn has begun. */
   open(budget: ToolBudget): void;
   answered(tokens: number, calls: number): void;
-  /** A call was answered by somebody else, with so much. */
+  /** Somebody else answered a call, and the answer takes this many tokens. */
   spend(tokens: number): void;
   add(tokens: number): void;
 }

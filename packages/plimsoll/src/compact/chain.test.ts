@@ -1,4 +1,4 @@
-/** The chain: its order, hybrid rounds, and overflowing conversations that end under the limit and still make sense. */
+/** The chain: its order, its hybrid rounds, and overflowing conversations that end below the limit and still make sense. */
 
 import { describe, expect, test } from "vitest";
 import { chainOn, viewOf } from "../../test/generate/chained.ts";
@@ -244,7 +244,7 @@ describe.each([
     expect(conversation.tokens).toBeLessThanOrEqual(goal.limitTokens);
   });
 
-  // Each of them has few references, so that a single one that is lost weighs a lot.
+  // Each conversation has few references, so a single lost one lowers the score a lot.
   test("twenty short conversations, on average", async () => {
     const scores: number[] = [];
     for (let seed = 1; seed <= 20; seed++) {
@@ -270,7 +270,7 @@ describe.each([
   );
 });
 
-/** Always the same way. */
+/** Shuffles the same way every time. */
 function shuffled<T>(items: readonly T[]): readonly T[] {
   const order = items.map((item, index) => ({ item, key: (index * 7919 + 13) % 104_729 }));
   const scattered = order.map((one, index) => ({ ...one, key: (one.key * (index + 31)) % 10_007 }));

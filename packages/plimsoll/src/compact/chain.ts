@@ -1,4 +1,4 @@
-/** The chain: which strategies are tried, in which order. A new one is one file and one line here. */
+/** The chain: the strategies and their order. To add one, write a file and add a line here. */
 
 import type { Pause } from "../message/steps.ts";
 import type { CountTokens, Strategy } from "../message/strategy.ts";
@@ -22,7 +22,7 @@ type NamedStrategy =
   | "content_type_chunking"
   | "discard_low_rel";
 
-/** `breaking_strategy` of the configuration. */
+/** `breaking_strategy` in the configuration. */
 export interface ChainSettings {
   readonly chain_order?: readonly (NamedStrategy | "hybrid")[] | undefined;
   readonly summarize_old?: SummarizeOldSettings | undefined;
@@ -33,13 +33,13 @@ export interface ChainSettings {
 }
 
 export interface ChainParts extends RelevanceParts {
-  /** Tokens of a text. Contract: synchronous and cheap. */
+  /** Counts the tokens of a text. Contract: synchronous and cheap. */
   readonly count: CountTokens;
-  /** Between two steps of long work. */
+  /** Called between two steps of long work. */
   readonly pause?: Pause;
-  /** Is told in a sentence what a strategy has to do without, each time that it does. */
+  /** Receives a sentence each time a strategy has to do without something it needs. */
   readonly warn?: (sentence: string) => void;
-  /** Where excerpts are made; absent: here. */
+  /** Makes the excerpts, for example in another thread. Default: this thread. */
   readonly excerpt?: Strategy;
 }
 
@@ -51,7 +51,7 @@ const allNamed: readonly NamedStrategy[] = [
 ];
 const defaultRounds = 3;
 
-/** Without a `chain_order`, the default of decision 6. Make it once: the chain remembers what it has embedded. */
+/** Without a `chain_order` this is the default chain of decision 6. Call it once: the chain remembers its embeddings. */
 export function strategiesFor(
   settings: ChainSettings | undefined,
   parts: ChainParts,
@@ -81,7 +81,7 @@ interface Making {
   readonly warn: ((sentence: string) => void) | undefined;
 }
 
-/** What was named before it, or everything, again and again with tighter settings. */
+/** Repeats the strategies named before it, or all of them, with settings that get tighter each round. */
 function hybrid(before: readonly NamedStrategy[], making: Making): readonly Strategy[] {
   const names = before.length === 0 ? allNamed : [...new Set(before)];
   const rounds = making.settings.hybrid?.max_iterations ?? defaultRounds;
@@ -93,7 +93,7 @@ function hybrid(before: readonly NamedStrategy[], making: Making): readonly Stra
   );
 }
 
-/** Round 0 is as configured. */
+/** Round 0 uses the settings as configured. */
 function create(
   name: NamedStrategy,
   { settings, count, relevance, warn }: Making,
@@ -121,7 +121,7 @@ function create(
   }
 }
 
-/** Its parsers are large: they are loaded with the first use. */
+/** Loads the parsers on first use, because they are large. */
 function chunkingWhenNeeded(
   settings: ContentTypeChunkingSettings,
   count: CountTokens,
@@ -140,7 +140,7 @@ function chunkingWhenNeeded(
   };
 }
 
-/** Of a share that shrinks, so much is left after each round; of one that grows, so much of the rest to 1. */
+/** Each round multiplies a shrinking setting by this factor, and the distance to 1 of a growing setting. */
 const tightening = 0.75;
 const olderPerRound = 0.15;
 const oldest = 0.95;
@@ -172,7 +172,7 @@ function tighterRecent(
   };
 }
 
-/** What is kept verbatim stays so. */
+/** A ratio of 1 stays 1: such content is kept word for word. */
 function tighterRatios(
   { compress_ratios }: ContentTypeChunkingSettings,
   round: number,

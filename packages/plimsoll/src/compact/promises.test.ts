@@ -31,12 +31,12 @@ const RUNS = 50;
 const relevance = createRelevance({});
 const parts = { count, relevance };
 /**
- * never: not a word of what must stay goes. anywhere: it is there, but may say less; an excerpt may shorten the newest exchange
- * (decision 6), and pictures go wherever they are.
+ * never: messages that must stay keep every word. anywhere: they stay, but may be shortened. An excerpt may shorten the newest
+ * exchange (decision 6), and pictures may be removed from any message.
  */
 const strategies: readonly (Strategy & {
   readonly cuts: "never" | "anywhere";
-  /** Of the goal, for what has priority 1, if not all of it. */
+  /** Units of priority 1 must stay if they need at most this share of the goal. Default: all of it. */
   readonly importantShare?: number;
 })[] = [
   { ...mediaToHandles, cuts: "anywhere" },
@@ -81,7 +81,7 @@ async function run(strategy: Strategy, before: VisibleConversation, goal: Goal):
   return { before, goal, applied, proposals: proposals.length };
 }
 
-/** The same conversations for every promise: each strategy is run on each of them once. */
+/** All promises share the same conversations, so each strategy runs only once on each of them. */
 const samples = fc.sample(talks, tries({ runs: RUNS, seed })).map(see);
 const known = new Map<string, Promise<readonly Case[]>>();
 
@@ -106,7 +106,7 @@ function byNumber({ conversation }: Applied): ReadonlyMap<number, VisibleMessage
   return new Map(conversation.messages.map((seen) => [seen.number, seen]));
 }
 
-/** Numbers of messages of which not a word may go. */
+/** Log numbers of the messages that must keep every word. */
 function untouchable({ messages, units }: VisibleConversation): readonly number[] {
   const firstUser = messages.findIndex(({ message }) => isSpoken(message));
   const lastUser = messages.findLastIndex(({ message }) => isSpoken(message));

@@ -1,4 +1,4 @@
-/** The simulator: the same wish, the same conversation; as long as wished, and made of what was wished for. */
+/** The simulator: the same options give the same conversation, with the requested length and contents. */
 
 import { describe, expect, test } from "vitest";
 import { seenFrom } from "../../test/generate/seen.ts";

@@ -196,6 +196,6 @@ test("flags win over environment, environment over file, file over default", () 
     /PLIMSOLL_PORT/,
   );
   expect(() => loadSettings({ config: join(folder, "none.yaml") }, {})).toThrowError(
-    /check the path/,
+    /Check the path/,
   );
 });

@@ -1,4 +1,4 @@
-/** Configuration: YAML or TOML, then environment, then flags. Keys keep the spelling that users know. */
+/** Configuration: YAML or TOML, then environment, then flags. The keys keep the spelling that users know. */
 
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { homedir } from "node:os";
@@ -10,18 +10,18 @@ import { errorMessage, PlimsollError } from "../message/error.ts";
 import { isObject } from "../message/json.ts";
 import { type Config, configSchema } from "./schema.ts";
 
-/** Larger files are no configuration; the limit also bounds what a parser can be made to do. */
+/** Maximum size of a configuration file. The bound also limits how much work a file can give the parser. */
 const maxConfigBytes = 256 * 1024;
 const forbiddenKeys = new Set(["__proto__", "constructor", "prototype"]);
 
 export interface Settings {
   readonly config: Config;
-  /** Where the configuration is, or would be. */
+  /** Path of the configuration file, which may not exist yet. */
   readonly configFile: string;
   readonly data: string;
   readonly host: string;
   readonly port: number;
-  /** From PLIMSOLL_TOKEN; else one is made and kept in the data folder. */
+  /** From PLIMSOLL_TOKEN. Without it, a token is made and kept in the data folder. */
   readonly token?: string;
 }
 
@@ -34,7 +34,7 @@ export interface Flags {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Flags win over environment, environment over file, file over default. */
+/** Flags win over the environment, the environment over the file, and the file over defaults. */
 export function loadSettings(flags: Flags, environment: Environment): Settings {
   const data = flags.data ?? environment["PLIMSOLL_DATA"] ?? join(homedir(), ".plimsoll");
   const named = flags.config ?? environment["PLIMSOLL_CONFIG"];
@@ -57,7 +57,7 @@ export function readPort(text: string | undefined): number | undefined {
   if (text === undefined || text === "") return undefined;
   const port = Number(text);
   if (Number.isInteger(port) && port >= 0 && port <= 65_535) return port;
-  throw invalid(`PLIMSOLL_PORT is "${text}": give a number from 0 to 65535.`);
+  throw invalid(`PLIMSOLL_PORT is "${text}". Set it to a number from 0 to 65535.`);
 }
 
 function readConfigFile(file: string): Config {
@@ -65,20 +65,20 @@ function readConfigFile(file: string): Config {
   try {
     if (statSync(file).size > maxConfigBytes) {
       throw invalid(
-        `${file} is larger than ${maxConfigBytes} bytes: this is no configuration file.`,
+        `${file} is larger than ${maxConfigBytes} bytes, so it cannot be a configuration file. Check the path given by --config.`,
       );
     }
     text = readFileSync(file, "utf8");
   } catch (cause) {
     if (PlimsollError.is(cause)) throw cause;
     throw invalid(
-      `${file} cannot be read (${errorMessage(cause)}): check the path given by --config.`,
+      `${file} cannot be read (${errorMessage(cause)}). Check the path given by --config.`,
     );
   }
   return parseConfig(text, file);
 }
 
-/** Contract: throws CONFIG_INVALID with one sentence that names the file, the key and what to do. */
+/** Contract: throws CONFIG_INVALID with one sentence that names the file and the key, and says what to do. */
 export function parseConfig(text: string, file: string): Config {
   let raw: unknown;
   try {
@@ -92,7 +92,8 @@ export function parseConfig(text: string, file: string): Config {
 
 export function checkConfig(raw: unknown, file: string): Config {
   const forbidden = findForbiddenKey(raw);
-  if (forbidden !== undefined) throw invalid(`${file}: the key "${forbidden}" is not allowed.`);
+  if (forbidden !== undefined)
+    throw invalid(`${file}: the key "${forbidden}" is not allowed. Remove it.`);
   const result = configSchema.safeParse(raw);
   if (result.success) return result.data;
   const [issue] = result.error.issues;
@@ -121,7 +122,7 @@ function unknownKey(file: string, path: readonly PropertyKey[], key: string): Pl
   return invalid(`${file}: unknown key "${key}"${place}: ${advice}`);
 }
 
-/** The keys that the schema takes at a path; records take any name, so their values are looked into. */
+/** The keys that the schema allows at a path. Records allow any name, so the search goes on in their values. */
 function knownKeys(path: readonly PropertyKey[]): readonly string[] {
   let at: unknown = configSchema;
   for (const step of path) {
@@ -138,7 +139,7 @@ function unwrapped(type: unknown): unknown {
   return type instanceof z.ZodOptional ? unwrapped(type.unwrap()) : type;
 }
 
-/** Edit distance, for suggestions only: both words are short. */
+/** Edit distance, used only for suggestions. Both words are short. */
 function distance(left: string, right: string): number {
   let previous = Array.from({ length: right.length + 1 }, (_, index) => index);
   for (let row = 1; row <= left.length; row++) {

@@ -1,4 +1,4 @@
-/** The tokenizers that a configuration names, of providers and of single models. */
+/** Lists the tokenizers that a configuration names, for providers and for single models. */
 
 import type { Config } from "./schema.ts";
 

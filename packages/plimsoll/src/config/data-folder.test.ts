@@ -29,7 +29,7 @@ function foreignFolder(name: string, mode: number): string {
 }
 
 test.each([
-  ["shared with a group", 0o755, /can see which files are in .* though not read them/],
+  ["shared with a group", 0o755, /can see which files are in .* but cannot read them/],
   ["for everybody's temporary files", 0o1777, /can see which files are in/],
   ["that everybody may write to", 0o777, /can delete or replace files in/],
 ])("a folder %s keeps its mode, and what is put into it is private", async (name, mode, notice) => {
@@ -52,7 +52,7 @@ test("a folder that Plimsoll makes is private, and nothing has to be said of it"
 test.each(["", "half-a-secret"])("secrets that a broken start left as %j are made anew", (left) => {
   const path = mkdtempSync(join(folder, "torn-"));
   for (const name of ["key", "token"]) writeFileSync(join(path, name), left);
-  // Made before its first page was written.
+  // The database file was created, but its first page was never written.
   writeFileSync(join(path, "plimsoll.db"), "");
   const { key, token } = openDataFolder(path);
   expect([key.length, token.length]).toEqual([32, 43]);
@@ -63,7 +63,7 @@ test("with a database, a secret that is too short is left alone, and said", () =
   const path = mkdtempSync(join(folder, "short-"));
   writeFileSync(join(path, "key"), "half-a-secret");
   writeFileSync(join(path, "plimsoll.db"), "some pages");
-  expect(() => openDataFolder(path)).toThrowError(/too short: put the right one back/);
+  expect(() => openDataFolder(path)).toThrowError(/too short\. Put the right file back/);
   expect(readFileSync(join(path, "key"), "utf8")).toBe("half-a-secret");
 });
 

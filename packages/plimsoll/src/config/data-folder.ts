@@ -1,6 +1,6 @@
 /**
- * The data folder, with the key that signs handles and the owner's token. Plimsoll makes it private where it makes it; the
- * modes of a folder that was there before are its owner's business: the files in it are private all the same.
+ * The data folder, with the key that signs handles and the owner's token. If Plimsoll creates the folder, it makes it private. If
+ * the folder existed before, its owner decides about its permissions, but the files in it are private anyway.
  */
 
 import { randomBytes } from "node:crypto";
@@ -12,24 +12,24 @@ import { removeLeftovers, writeWhole } from "../store/whole-file.ts";
 
 export interface DataFolder {
   readonly database: string;
-  /** Signs handles and hides credentials; made once. */
+  /** The key that signs handles and hides credentials. Made once. */
   readonly key: Uint8Array;
-  /** Opens /api and the dashboard; made once, unless PLIMSOLL_TOKEN is set. */
+  /** The owner's token, which gives access to /api and the dashboard. Made once, unless PLIMSOLL_TOKEN is set. */
   readonly token: string;
-  /** What its user should know of its modes, a sentence each. */
+  /** Warnings about the permissions of the folder, one sentence each. */
   readonly notices: readonly string[];
 }
 
 export const databaseName = "plimsoll.db";
-/** Whoever serves the folder has it. */
+/** The lock that the running service holds. */
 export const serviceLockName = "service.lock";
-/** Files that are written under a temporary name first. */
+/** Files that are first written under a temporary name. */
 const wholeFiles = /^(?:key|token|service\.json|plimsoll\.db\.v\d+\.bak)$/;
 const minSecretChars = 32;
-/** Another process makes the same files: that takes a moment, on any disk that works. */
+/** How long to wait while another process makes the same files. On any working disk that takes only a moment. */
 const setupWaitMs = 10_000;
 
-/** Contract: throws STORE_FAILED with a sentence when the folder cannot be used. */
+/** Contract: throws STORE_FAILED with a sentence if the folder cannot be used. */
 export function openDataFolder(path: string): DataFolder {
   try {
     mkdirSync(path, { recursive: true, mode: 0o700 });
@@ -49,14 +49,16 @@ export function openDataFolder(path: string): DataFolder {
   }
 }
 
-/** A sentence where other users can do something with the folder. */
+/** A warning if other users have access to the folder. */
 export function noticesOf(path: string, { mode }: Pick<Stats, "mode">): readonly string[] {
   if ((mode & 0o077) === 0) return [];
   const isShared = (mode & 0o022) !== 0 && (mode & 0o1000) === 0;
   const what = isShared
     ? `Other users can delete or replace files in ${path}`
-    : `Other users can see which files are in ${path}, though not read them`;
-  return [`${what}: \`chmod 700\` it if it is yours alone, or choose another folder with --data.`];
+    : `Other users can see which files are in ${path}, but cannot read them`;
+  return [
+    `${what}. Run \`chmod 700\` on it if only you use it, or choose another folder with --data.`,
+  ];
 }
 
 function refusePlanted(file: string, folder: Stats): void {
@@ -65,7 +67,7 @@ function refusePlanted(file: string, folder: Stats): void {
     throw unusable(file, "it belongs to another user");
 }
 
-/** Where others may put files, one of theirs must not pass for ours: they would know the key or the token. */
+/** If other users may put files into the folder, Plimsoll must not use theirs: they would know the key or the token. */
 export function isPlanted(
   file: Pick<Stats, "uid">,
   folder: Pick<Stats, "uid" | "mode">,
@@ -81,18 +83,24 @@ function readOrMake(folder: string, name: string): string {
   return isWhole(known) ? known : makeSecret(folder, file);
 }
 
-/** Of processes that start at once one makes it, and the others read it. */
+/** If several processes start at once, one makes the secret and the others read it. */
 function makeSecret(folder: string, file: string): string {
   const lock = takeLock(join(folder, "setup.lock"), setupWaitMs);
-  if (lock === undefined) throw unusable(folder, "another process is setting it up");
+  if (lock === undefined)
+    throw unusable(
+      folder,
+      "another process is setting it up",
+      "Wait until it has finished, or choose another folder with --data.",
+    );
   try {
     const known = readSecret(file);
     if (isWhole(known)) return known;
-    // A start that was broken off left it so; with a database, another key was in use before.
+    // An interrupted start can leave such a file. But if there is a database, another key was in use before.
     if (known !== undefined && hasDatabase(folder))
       throw unusable(
         file,
-        "it is too short: put the right one back, or delete it to have a new one made",
+        "it is too short",
+        "Put the right file back, or delete it and Plimsoll makes a new one.",
       );
     const made = randomBytes(32).toString("base64url");
     writeWhole(file, made);
@@ -115,15 +123,16 @@ function readSecret(file: string): string | undefined {
   }
 }
 
-/** An empty file is none yet. */
+/** An empty file does not count as a database. */
 function hasDatabase(folder: string): boolean {
   const database = statSync(join(folder, databaseName), { throwIfNoEntry: false });
   return database !== undefined && database.size > 0;
 }
 
-function unusable(path: string, reason: string): PlimsollError {
-  return new PlimsollError(
-    "STORE_FAILED",
-    `${path} cannot be used (${reason}): choose another folder with --data.`,
-  );
+function unusable(
+  path: string,
+  reason: string,
+  advice = "Choose another folder with --data.",
+): PlimsollError {
+  return new PlimsollError("STORE_FAILED", `Plimsoll cannot use ${path}: ${reason}. ${advice}`);
 }

@@ -1,4 +1,4 @@
-/** Limits beside the window, as the configuration names them: of agents, of kinds of models, of everything. */
+/** The limits that the configuration sets in addition to the window: for agents, for types of models, and for everything. */
 
 import type { OwnLimits } from "../budget/guard.ts";
 import { type GuardThresholds, usualThresholds } from "../budget/thresholds.ts";
@@ -14,7 +14,7 @@ export interface WhoAsks {
 const usualFloor = 3500;
 const usualDefault = 5000;
 
-/** Nothing is throttled but what the configuration names; of several limits the lowest holds. */
+/** Only limits from the configuration apply. If there are several, the lowest wins. */
 export function ownLimitsOf(config: Config, who: WhoAsks): OwnLimits {
   const contextBudget = config.agent?.context_budget;
   const named = namedLimits(config, who);
@@ -44,7 +44,7 @@ export function defaultOf(config: Config): number {
   return config.context_config?.default_limit ?? usualDefault;
 }
 
-/** Limits below the floor are raised to it: whoever runs the service is told once. */
+/** Limits below the floor are raised to it. These sentences tell the operator once. */
 export function raisedLimits(config: Config): readonly string[] {
   const floor = floorOf(config);
   const { per_agent: perAgent = {}, per_llm: perLlm = [] } = config.context_config ?? {};

@@ -1,4 +1,4 @@
-/** Which of the optional packages are installed here, and whether their versions fit. Nothing of them is loaded. */
+/** Checks which optional packages are installed, and whether their versions fit. It does not load them. */
 
 import { readFileSync } from "node:fs";
 import { findPackageJSON } from "node:module";
@@ -12,7 +12,7 @@ export type Installed =
   | { readonly kind: "fitting"; readonly versions: readonly string[] }
   | { readonly kind: "unusable"; readonly sentence: string };
 
-/** The version of an installed package; undefined where there is none. */
+/** The version of an installed package, or undefined if it is not installed. */
 export type VersionOf = (name: string) => string | undefined;
 
 export function installedFor(use: OptionalUse, versionOf: VersionOf = installedVersion): Installed {
@@ -41,7 +41,7 @@ function installedVersion(name: string): string | undefined {
   }
 }
 
-/** A caret range, as npm reads it: the first figure that is not 0 stays, the others may grow. */
+/** A caret range as npm reads it: the first number that is not 0 must be equal, and the later ones may be higher. */
 function isWithin(version: string, range: string): boolean {
   const have = figuresOf(version);
   const want = figuresOf(range.replace(/^\^/, ""));

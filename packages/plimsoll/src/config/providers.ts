@@ -3,70 +3,79 @@
 import { z } from "zod";
 
 export const tokens = z.number().int().nonnegative();
+export const share = z.number().min(0).max(1);
 export const http = z.url({ protocol: /^https?$/ });
 export const schemaFactor = z
   .number()
   .min(0.5)
   .max(4)
-  .describe("Tokens of a tool's schema for one of its JSON text, where they are estimated. 1.");
+  .describe(
+    "Factor for estimating tool schemas: tokens per token of the schema's JSON text. Default: 1.",
+  );
 
 const limitSettings = {
   contextWindow: tokens
-    .describe("Tokens of the model's window. The catalogue knows the usual models.")
+    .describe(
+      "Size of the model's window in tokens. Default: from the catalogue, which has the usual models.",
+    )
     .optional(),
   maxOutputTokens: tokens
-    .describe("Reserved for an answer when a request does not say how long it may be.")
+    .describe("Tokens reserved for the answer if a request does not state a maximum.")
     .optional(),
   contextWindowBufferTokens: tokens
     .describe(
-      "Kept free for what cannot be counted beforehand. 8192, and at most an eighth of the window, where nothing is said.",
+      "Tokens kept free because counts are not exact. Default: 8192, but at most an eighth of the window.",
     )
     .optional(),
   tokenizer: z
     .string()
     .describe(
-      "How tokens are counted, such as `tiktoken:o200k_base`, `anthropic`, `gemini`, `hf:FILE` (by the optional package `@huggingface/tokenizers`), `estimate`.",
+      "The tokenizer to count with, such as `tiktoken:o200k_base`, `anthropic`, `gemini`, `hf:FILE` (needs the optional package `@huggingface/tokenizers`) or `estimate`.",
     )
     .optional(),
 };
 
 export const usd = z.number().nonnegative();
 const prices = z.strictObject({
-  input: usd.describe("US dollars for a million tokens that are read fresh.").optional(),
-  output: usd.describe("For a million tokens of answers.").optional(),
-  cache_read: usd.describe("For a million tokens read from the cache.").optional(),
-  cache_write: usd.describe("For a million tokens written to the cache.").optional(),
-  cache_write_long: usd.describe("For those that are to live long.").optional(),
-  cache_min_tokens: tokens.describe("Shorter beginnings are not cached.").optional(),
+  input: usd.describe("US dollars per million input tokens that are not cached.").optional(),
+  output: usd.describe("US dollars per million output tokens.").optional(),
+  cache_read: usd.describe("US dollars per million tokens read from the cache.").optional(),
+  cache_write: usd.describe("US dollars per million tokens written to the cache.").optional(),
+  cache_write_long: usd
+    .describe("US dollars per million tokens written to the cache with the long lifetime.")
+    .optional(),
+  cache_min_tokens: tokens
+    .describe("Minimum length that the provider caches, in tokens.")
+    .optional(),
   cache_ttl_seconds: z
     .number()
     .positive()
-    .describe("How long the cache lives after it was read.")
+    .describe("Seconds that a cache entry lives after it was last read.")
     .optional(),
 });
 
 export const provider = z.strictObject({
   wire: z
     .enum(["anthropic", "openai", "gemini"])
-    .describe("The format that it speaks; known for the vendors' own names.")
+    .describe("The API format of the server. Known for the vendors' own names.")
     .optional(),
-  baseUrl: http.describe("Where requests go. The vendors' public addresses are known.").optional(),
+  baseUrl: http.describe("Address of the server. Default: the vendor's public address.").optional(),
   native_tool_deferral: z
     .boolean()
     .describe(
-      "Whether its server holds tools back itself. Yes on the vendors' own servers, no elsewhere.",
+      "Whether the server defers tools itself. Default: true on the vendors' own servers, false elsewhere.",
     )
     .optional(),
   cuts_silently: z
     .boolean()
     .describe(
-      "Whether its server cuts a request that is too long instead of refusing it. Yes for Ollama, no elsewhere.",
+      "Whether the server cuts a request that is too long instead of refusing it. Default: true for Ollama, false elsewhere.",
     )
     .optional(),
   count_tokens: z
     .boolean()
     .describe(
-      "Whether Plimsoll asks its server to count each new system prompt and list of tools once, with the client's own key, where they fill a quarter of the limit. Yes on the vendor's own server, no elsewhere.",
+      "Whether Plimsoll asks the server to count the tokens of each new system prompt and tool list that fills a quarter of the limit. It asks once, with the client's own key. Default: true on the vendor's own server, false elsewhere.",
     )
     .optional(),
   toolSchemaFactor: schemaFactor.optional(),
@@ -76,9 +85,11 @@ export const provider = z.strictObject({
       z.string(),
       z.strictObject({
         ...limitSettings,
-        prices: prices.describe("In place of the table that comes with Plimsoll.").optional(),
+        prices: prices
+          .describe("Prices to use instead of the table that comes with Plimsoll.")
+          .optional(),
       }),
     )
-    .describe("Single models, by the name that clients ask for.")
+    .describe("Settings for single models, by the name that clients ask for.")
     .optional(),
 });

@@ -1,4 +1,4 @@
-/** Retry policies: how often something is tried again, and how long to wait before. */
+/** Retry policies: how often something is tried again, and how long to wait in between. */
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { type GrowingPause, pauseAfter } from "../bounds/growing-pause.ts";
@@ -8,7 +8,7 @@ export interface RetryPolicy extends GrowingPause {
   readonly attempts: number;
 }
 
-/** The default, or what the configuration says, for everything or for one tool. */
+/** The policy for a tool: its own settings, then those for all tools, then the defaults. */
 export function retryPolicyOf(config: Config, tool?: string): RetryPolicy {
   const { default: usual = {}, per_tool: perTool = {} } =
     config.context_config?.retry_policies ?? {};

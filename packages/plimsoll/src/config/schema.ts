@@ -1,10 +1,13 @@
-/** Every key of the configuration, what it takes and what it is for: checked against, and the source of docs/configuration.md. */
+/**
+ * Every configuration key with its type and its purpose. Plimsoll checks configurations against it, and docs/configuration.md is
+ * made from it.
+ */
 
 import { z } from "zod";
 import { usualThresholds } from "../budget/thresholds.ts";
-import { http, provider, schemaFactor, tokens, usd } from "./providers.ts";
+import { breakingStrategy } from "./breaking-strategy.ts";
+import { http, provider, schemaFactor, share, tokens, usd } from "./providers.ts";
 
-const share = z.number().min(0).max(1);
 const priority = z.union([z.literal(1), z.literal(2), z.literal(3)]);
 
 const retryPolicy = z.strictObject({
@@ -13,153 +16,112 @@ const retryPolicy = z.strictObject({
     .int()
     .min(1)
     .max(100)
-    .describe("How often it is tried in all.")
+    .describe("Total number of attempts. Default: 3.")
     .optional(),
   backoff_base_seconds: z
     .number()
     .nonnegative()
-    .describe("The first wait; each further one is twice as long.")
+    .describe("Seconds before the second attempt. Each further wait is twice as long. Default: 5.")
     .optional(),
-  max_delay_seconds: z.number().nonnegative().describe("The longest wait.").optional(),
-});
-
-const breakingStrategy = z.strictObject({
-  chain_order: z
-    .array(
-      z.enum([
-        "summarize_old",
-        "prioritize_recent",
-        "content_type_chunking",
-        "discard_low_rel",
-        "hybrid",
-      ]),
-    )
-    .describe("Strategies to try, in this order. Empty: excerpts in place, the default.")
-    .optional(),
-  summarize_old: z
-    .strictObject({
-      old_threshold: share.describe("The share of units that counts as old. 0.6.").optional(),
-      summary_length: tokens.describe("Tokens of the summary. 300.").optional(),
-    })
-    .describe("The oldest units become one summary.")
-    .optional(),
-  prioritize_recent: z
-    .strictObject({
-      rel_threshold: share.describe("Relevance below which a unit may go. 0.5.").optional(),
-      recent_bias: share.describe("What being recent adds. 0.2.").optional(),
-      priority_boost: z.number().min(1).describe("By how much priority 1 weighs more.").optional(),
-    })
-    .describe("What is recent stays, and what is near to the task.")
-    .optional(),
-  content_type_chunking: z
-    .strictObject({
-      compress_ratios: z
-        .strictObject({
-          code: share.describe("The share of code that stays.").optional(),
-          text: share.describe("Of prose.").optional(),
-          plan_ref: share.describe("Of plans and task lists.").optional(),
-          log: share.describe("Of logs.").optional(),
-          other: share.describe("Of everything else.").optional(),
-        })
-        .optional(),
-    })
-    .describe(
-      "Old texts are compressed by what they are; code by its syntax where `@ast-grep/napi` and its grammars are installed (optional), else by lines.",
-    )
-    .optional(),
-  discard_low_rel: z
-    .strictObject({
-      discard_percent: share.describe("The share of units that may go. 0.3.").optional(),
-      placeholder_detail: z
-        .enum(["brief", "linked"])
-        .describe("What stands in their place.")
-        .optional(),
-    })
-    .describe("What is farthest from the task becomes placeholders.")
-    .optional(),
-  hybrid: z
-    .strictObject({
-      max_iterations: z
-        .number()
-        .int()
-        .min(1)
-        .max(10)
-        .describe("Rounds, each with tighter settings.")
-        .optional(),
-    })
-    .describe("All that was named before it, again and again.")
+  max_delay_seconds: z
+    .number()
+    .nonnegative()
+    .describe("Maximum number of seconds between two attempts. Default: 60.")
     .optional(),
 });
 
 const contextConfig = z.strictObject({
-  min_limit: tokens.describe("Limits below this are raised to it. 3500.").optional(),
-  default_limit: tokens.describe("The limit of those that follow the default. 5000.").optional(),
+  min_limit: tokens.describe("Lower limits are raised to this. Default: 3500.").optional(),
+  default_limit: tokens
+    .describe("Limit for entries with `follow_default`. Default: 5000.")
+    .optional(),
   warning_threshold: share
     .describe(
-      `Share of the limit from which on people and the model are warned. ${usualThresholds.warn}.`,
+      `Share of the limit at which people and the model are warned. Default: ${usualThresholds.warn}.`,
     )
     .optional(),
   per_agent: z
     .record(z.string(), tokens)
     .describe(
-      "Limits of agents, by the name in `x-plimsoll-agent`; with a limit compaction starts at the warning.",
+      "Limits for agents, by the name in `x-plimsoll-agent`. For an agent with a limit, compaction starts at the warning threshold.",
     )
     .optional(),
   per_llm: z
     .array(
       z.strictObject({
         type: z.string().describe("A provider, a model, or `provider/model`."),
-        limit: tokens.describe("Its limit."),
-        follow_default: z.boolean().describe("`default_limit` instead of its own.").optional(),
+        limit: tokens.describe("The limit in tokens."),
+        follow_default: z
+          .boolean()
+          .describe("Whether `default_limit` applies instead of `limit`. Default: false.")
+          .optional(),
       }),
     )
-    .describe("Limits of kinds of models.")
+    .describe("Limits for providers or models.")
     .optional(),
   breaking_strategy: breakingStrategy
-    .describe("How a conversation is made smaller, where the default is not wanted.")
+    .describe("How a conversation is made smaller, if the default is not wanted.")
     .optional(),
   recovery_mode: z
     .enum(["fresh_start", "truncate", "error"])
     .describe(
-      "What is done when no strategy helps, and after more than two overflows within an hour. `fresh_start`.",
+      "What Plimsoll does if no strategy helps, or after more than two overflows within an hour. Default: `fresh_start`.",
     )
     .optional(),
   retry_policies: z
     .strictObject({
-      default: retryPolicy.describe("Of every tool.").optional(),
-      per_tool: z.record(z.string(), retryPolicy).describe("Of single tools.").optional(),
+      default: retryPolicy.describe("Policy for every tool.").optional(),
+      per_tool: z.record(z.string(), retryPolicy).describe("Policies for single tools.").optional(),
     })
-    .describe("For `plimsoll.retrying` of the library.")
+    .describe("Retry policies for the library function `plimsoll.retrying`.")
     .optional(),
 });
 
 const summariser = z
   .strictObject({
-    provider: z.enum(["anthropic", "openai", "compatible", "ollama"]).describe("Who writes."),
-    model: z.string().describe("Which model."),
-    baseUrl: http.describe("Where it is, if not at the vendor's address.").optional(),
+    provider: z
+      .enum(["anthropic", "openai", "compatible", "ollama"])
+      .describe("The provider of the model."),
+    model: z.string().describe("The name of the model."),
+    baseUrl: http.describe("Address of the server. Default: the vendor's address.").optional(),
     apiKeyEnv: z
       .string()
       .regex(/^[A-Z][A-Z0-9_]*$/)
-      .describe("The name of the variable that holds the key; never the key itself."),
-    maxTokens: z.number().int().min(100).max(8000).describe("Of one summary.").optional(),
+      .describe("Name of the environment variable that contains the key. Never the key itself."),
+    maxTokens: z
+      .number()
+      .int()
+      .min(100)
+      .max(8000)
+      .describe("Maximum length of a summary in tokens. Default: 1000.")
+      .optional(),
     timeoutMs: z
       .number()
       .int()
       .min(100)
       .max(60_000)
-      .describe("Then the summary is written without a model.")
+      .describe(
+        "Time limit in milliseconds. After it, Plimsoll writes the summary without a model. Default: 10000.",
+      )
       .optional(),
-    maxUsdPerDay: usd.describe("Money for summaries; needs the two prices.").optional(),
-    inputUsdPerMTok: usd.describe("Its price for a million tokens read.").optional(),
-    outputUsdPerMTok: usd.describe("And written.").optional(),
-    maxCallsPerHour: z.number().int().min(1).max(10_000).describe("A bound on calls.").optional(),
+    maxUsdPerDay: usd
+      .describe("Maximum cost of summaries per day in US dollars. Needs the two prices below.")
+      .optional(),
+    inputUsdPerMTok: usd.describe("US dollars per million input tokens.").optional(),
+    outputUsdPerMTok: usd.describe("US dollars per million output tokens.").optional(),
+    maxCallsPerHour: z
+      .number()
+      .int()
+      .min(1)
+      .max(10_000)
+      .describe("Maximum number of calls per hour. Default: 30.")
+      .optional(),
   })
   .refine(
     ({ maxUsdPerDay, inputUsdPerMTok, outputUsdPerMTok }) =>
       maxUsdPerDay === undefined ||
       (inputUsdPerMTok !== undefined && outputUsdPerMTok !== undefined),
-    "maxUsdPerDay needs inputUsdPerMTok and outputUsdPerMTok: without prices nothing can be added up",
+    "maxUsdPerDay needs inputUsdPerMTok and outputUsdPerMTok, because costs cannot be computed without prices",
   );
 
 const llm = z.strictObject({
@@ -180,11 +142,17 @@ const llm = z.strictObject({
 export const configSchema = z.strictObject({
   server: z
     .strictObject({
-      host: z.string().describe("The address to listen on. 127.0.0.1.").optional(),
-      port: z.number().int().min(0).max(65_535).describe("4141; 0 picks a free one.").optional(),
+      host: z.string().describe("The address to listen on. Default: 127.0.0.1.").optional(),
+      port: z
+        .number()
+        .int()
+        .min(0)
+        .max(65_535)
+        .describe("The port to listen on. 0 picks a free one. Default: 4141.")
+        .optional(),
       allowed_hosts: z
         .array(z.string())
-        .describe("Names under which it may be called, beside localhost.")
+        .describe("Host names that requests may use, in addition to localhost.")
         .optional(),
     })
     .describe("Where the service listens.")
@@ -192,113 +160,139 @@ export const configSchema = z.strictObject({
   durability: z
     .enum(["full", "normal"])
     .describe(
-      "`full`: what was said is on disk before the client sees the end of the answer. `normal`: a power cut may take the last turns.",
+      "`full`: a turn is on disk before the client sees the end of its answer. `normal`: a power cut may lose the last turns.",
     )
     .optional(),
   providers: z
     .record(z.string().regex(/^[\w-]{1,64}$/), provider)
-    .describe("Upstreams by name; any name is reached under `/p/{name}/…`.")
+    .describe("Providers by name. Clients reach each under `/p/{name}/…`.")
     .optional(),
   targets: z
     .record(z.string(), z.array(z.string()))
     .describe(
-      "By model: fallbacks with a larger window, as `provider/model` of the same provider, used before anything is taken out.",
+      "Fallbacks by model: models of the same provider with a larger window, as `provider/model`. Plimsoll tries them before it takes anything out.",
     )
     .optional(),
   tokens: z
     .record(z.string().regex(/^[\w-]{1,64}$/), z.string().min(16))
-    .describe("Further tokens by name; each reaches its own sessions only.")
+    .describe("Additional access tokens by name. Each gives access to its own sessions only.")
     .optional(),
   defaults: z
     .strictObject({
       toolResponseMaxBytes: tokens
         .describe(
-          "Results over so many bytes move out on arrival; without it only what is larger than 50 KiB and 15 % of the limit, or does not fit.",
+          "Results with more bytes than this are replaced by a reference as soon as they arrive. Default: only results that are larger than both 50 KiB and 15 % of the limit, or that do not fit.",
         )
         .optional(),
       tool_output_mode: z
         .enum(["auto", "read-grep", "truncate", "full-chunked"])
-        .describe("What stands in place of a result that moved out on arrival (decisions/0007).")
+        .describe(
+          "The text shown for a result that was replaced by a reference on arrival (decisions/0007). Default: `auto`.",
+        )
         .optional(),
-      contextWindowBufferTokens: tokens.describe("For every model.").optional(),
-      maxOutputTokens: tokens.describe("For every model.").optional(),
+      contextWindowBufferTokens: tokens.describe("Tokens kept free, for every model.").optional(),
+      maxOutputTokens: tokens
+        .describe("Tokens reserved for an answer, for every model.")
+        .optional(),
       toolSchemaFactor: schemaFactor.optional(),
     })
-    .describe("For all providers and models.")
+    .describe("Settings for all providers and models.")
     .optional(),
   agent: z
     .strictObject({
-      context_budget: tokens.describe("No request uses more than this.").optional(),
-      max_output_tokens: tokens.describe("Reserved for an answer.").optional(),
+      context_budget: tokens.describe("Maximum size of every request in tokens.").optional(),
+      max_output_tokens: tokens.describe("Tokens reserved for an answer.").optional(),
       compact_trigger: share
-        .describe(`Share of the limit that is compacted. ${usualThresholds.compact}.`)
+        .describe(
+          `Share of the limit at which a conversation is compacted. Default: ${usualThresholds.compact}.`,
+        )
         .optional(),
       hard_block: share
-        .describe(`From here on a compaction is made whatever it costs. ${usualThresholds.block}.`)
+        .describe(
+          `Share of the limit at which a conversation is compacted whatever it costs. Default: ${usualThresholds.block}.`,
+        )
         .optional(),
       warning_note: z
         .boolean()
-        .describe("Whether the model is told, once, that the window fills. true.")
+        .describe(
+          "Whether Plimsoll tells the model once that the window is filling up. Default: true.",
+        )
         .optional(),
       result_offload_threshold: tokens
         .describe(
-          "Results over so many bytes move out with the next compaction, once the model has answered to them. 4096.",
+          "Results with more bytes than this are replaced by a reference at the next compaction, once the model has answered them. Default: 4096.",
         )
         .optional(),
       lookup_scope: z
         .enum(["conversation", "session"])
         .describe(
-          "What `recall` and `read_result` may look up: the asking conversation alone (default), or everything under its session name, so that sub-agents read what the main agent said.",
+          "What `recall` and `read_result` can find. `conversation` (default): only the conversation of the agent that asks. `session`: every conversation of its session, so that sub-agents can read the main agent's messages.",
         )
         .optional(),
       tool_deferral_threshold: share
-        .describe("Share of the limit above which tools are held back. 0.1; 1: never.")
+        .describe(
+          "Share of the limit that tools may take before some are deferred. 1 means never. Default: 0.1.",
+        )
         .optional(),
     })
-    .describe("How full a window may get, and what leaves it first.")
+    .describe("How full a window may get, and what is removed first.")
     .optional(),
-  context_config: contextConfig.describe("Limits beside the window, and strategies.").optional(),
+  context_config: contextConfig
+    .describe("Limits in addition to the window, and strategies.")
+    .optional(),
   embedder: z
     .union([
-      z.strictObject({ folder: z.string().describe("A folder with the model's files.") }),
-      z.strictObject({ model: z.string().describe("The name of one on the hub.") }),
+      z.strictObject({ folder: z.string().describe("Folder with the files of the model.") }),
+      z.strictObject({ model: z.string().describe("Name of a model on the Hugging Face hub.") }),
     ])
     .describe(
-      "A sentence model (MiniLM) for relevance, through the optional package `@huggingface/transformers`; word vectors otherwise.",
+      "A sentence model (MiniLM) to judge relevance with. Needs the optional package `@huggingface/transformers`. Default: word vectors.",
     )
     .optional(),
   summariser: summariser
-    .describe("A model that writes summaries in the background from 80 % on. None is needed.")
+    .describe(
+      "A model that writes summaries in the background once 80 % of the limit is used. Plimsoll works without one.",
+    )
     .optional(),
-  llm: llm.describe("Read and kept; nothing depends on it yet.").optional(),
+  llm: llm.describe("Accepted, but not used yet.").optional(),
   priority_areas: z
     .array(
       z.strictObject({
-        name: z.string().describe("As it is shown."),
-        priority: priority.describe("1 is the highest: it is taken out last."),
-        patterns: z.array(z.string()).describe("Words by which it is known, in any case."),
+        name: z.string().describe("Name to show."),
+        priority: priority.describe("1 is the highest priority and is taken out last."),
+        patterns: z
+          .array(z.string())
+          .describe("Words that identify the area. Upper and lower case do not matter."),
       }),
     )
-    .describe("What of a conversation matters more, or less.")
+    .describe("Topics of a conversation that matter more, or less, than others.")
     .optional(),
   tool_classes: z
     .strictObject({
-      mcp: z.array(z.string()).describe("Names, with `*`: held back first. `mcp__*`.").optional(),
-      skill: z.array(z.string()).describe("Names, with `*`: held back next.").optional(),
+      mcp: z
+        .array(z.string())
+        .describe(
+          "Names of the tools to defer first. `*` matches any characters. Default: `mcp__*`.",
+        )
+        .optional(),
+      skill: z
+        .array(z.string())
+        .describe("Names of the tools to defer next. `*` matches any characters.")
+        .optional(),
     })
-    .describe("Which tools may be held back; all others never are.")
+    .describe("Tools that may be deferred. All others never are.")
     .optional(),
   cost: z
     .strictObject({
       when: z
         .enum(["forced", "cold", "pays"])
         .describe(
-          "Below the trigger: `cold` (default: when the provider's cache has expired and a smaller request is cheaper), `pays` (whenever it saves), `forced` (never).",
+          "When to compact below the trigger. `cold` (default): when the provider's cache has expired and a smaller request is cheaper. `pays`: whenever it saves money. `forced`: never.",
         )
         .optional(),
       compact_from: share
         .describe(
-          "Share of the room beside the head (system prompt, tools, first message) below which nothing is taken out for money's sake; unless set, the warning threshold.",
+          "Nothing is taken out to save money while less than this share of the room is used. Room means the limit without system prompt, tools and first message. Default: the warning threshold.",
         )
         .optional(),
       expected_turns: z
@@ -306,32 +300,35 @@ export const configSchema = z.strictObject({
         .int()
         .min(1)
         .max(1000)
-        .describe("How many turns to expect; unless set, as many as there were.")
+        .describe("Number of turns to expect. Default: as many as there have been.")
         .optional(),
     })
-    .describe("When a compaction pays.")
+    .describe("When to compact in order to save money.")
     .optional(),
   own_tools: z
     .enum(["first-edit", "first-request"])
-    .describe("When Plimsoll's own tools enter a conversation. `first-edit`.")
+    .describe("When Plimsoll adds its own tools to a conversation. Default: `first-edit`.")
     .optional(),
   progress: z
     .strictObject({
-      show: z.boolean().describe("Whether compactions are shown while they run. true.").optional(),
+      show: z
+        .boolean()
+        .describe("Whether compactions are shown while they run. Default: true.")
+        .optional(),
       detail: z
         .enum(["minimal", "normal", "detailed"])
-        .describe("How much of them. `normal`.")
+        .describe("How much detail to show. Default: `normal`.")
         .optional(),
       auto_hide_seconds: z
         .number()
         .int()
         .min(1)
         .max(10)
-        .describe("How long the end of one stays. 3.")
+        .describe("Seconds until a finished compaction is hidden. Default: 3.")
         .optional(),
       highlight_p1: z
         .boolean()
-        .describe("Whether protected areas are pointed out. true.")
+        .describe("Whether areas with priority 1 are highlighted. Default: true.")
         .optional(),
     })
     .describe("How dashboards show a compaction.")
@@ -342,11 +339,11 @@ export const configSchema = z.strictObject({
       summarize_every: z.number().int().positive().optional(),
       max_summary_tokens: tokens.optional(),
     })
-    .describe("Read and kept; nothing depends on it yet.")
+    .describe("Accepted, but not used yet.")
     .optional(),
 });
 
-/** For the page that describes it. */
+/** The schema for docs/configuration.md. */
 export function configJsonSchema(): unknown {
   return z.toJSONSchema(configSchema, { io: "input", unrepresentable: "any" });
 }

@@ -1,4 +1,7 @@
-/** The user's configuration file, as far as it is changed from a page: read, checked, and written with its comments kept. */
+/**
+ * Reads, checks and writes the parts of the user's configuration file that can be changed on a page. Comments in the file are
+ * kept.
+ */
 
 import { createHash } from "node:crypto";
 import {
@@ -26,7 +29,7 @@ import type { Config } from "./schema.ts";
 const tokens = z.number().int().min(1).max(100_000_000);
 const name = z
   .string()
-  .regex(/^\S(.*\S)?$/, "must not be empty, nor begin or end with a blank")
+  .regex(/^\S(.*\S)?$/, "must not be empty, and must not begin or end with a space")
   .max(200);
 
 const change = z.strictObject({
@@ -46,13 +49,13 @@ const change = z.strictObject({
       warning_threshold: z.number().min(0).max(1),
       per_agent: z
         .record(name, tokens)
-        .refine((agents) => Object.keys(agents).length <= 200, "at most 200 agents"),
+        .refine((agents) => Object.keys(agents).length <= 200, "it may have at most 200 agents"),
       per_llm: z
         .array(z.strictObject({ type: name, limit: tokens, follow_default: z.boolean() }))
         .max(200)
         .refine(
           (kinds) => new Set(kinds.map(({ type }) => type.toLowerCase())).size === kinds.length,
-          "names a type twice",
+          "must not contain the same type twice",
         ),
     })
     .refine(
@@ -103,7 +106,7 @@ function readAnswer(text: string, file: string): ConfigAnswer {
   };
 }
 
-/** Contract: gives the configuration as it is in the file then; when it rejects, the file is as it was. */
+/** Contract: returns the configuration that is then in the file. If it throws, the file is unchanged. */
 export function writeConfig(file: string, wish: unknown): Config {
   const { revision, progress, limits } = checkChange(wish);
   const readOnly = readOnlyReason(file);
@@ -112,10 +115,10 @@ export function writeConfig(file: string, wish: unknown): Config {
   if (revisionOf(text) !== revision)
     throw new PlimsollError(
       "CONFIG_CHANGED",
-      "The settings were changed meanwhile: look at them as they are now, then save again.",
+      "The settings were changed in the meantime. Reload them, then save again.",
       { status: 409 },
     );
-  // What is wrong already is said as it is; what we would make of it is checked as a whole.
+  // This reports errors that are already in the file. The new text is checked as a whole further down.
   parseConfig(text, file);
   const document = parseDocument(text);
   const now = readAnswer(text, file);
@@ -127,7 +130,7 @@ export function writeConfig(file: string, wish: unknown): Config {
   return config;
 }
 
-/** Only what differs is touched: comments and the writing of everything else stay, and no default is written down. */
+/** Only writes values that differ. Comments and formatting of everything else stay, and defaults are not written. */
 function setChanged(
   document: Document,
   path: readonly (string | number)[],
@@ -146,7 +149,7 @@ function setChanged(
   const key = (name: string): string | number => (isList ? Number(name) : name);
   for (const [name, value] of after)
     setChanged(document, [...path, key(name)], Object.fromEntries(before)[name], value);
-  // From the end, so that what is behind an entry of a list does not move up before its turn.
+  // Starts at the end, so that deleting a list entry does not shift the entries still to be deleted.
   for (const [name] of before.toReversed())
     if (!after.some(([other]) => other === name)) document.deleteIn([...path, key(name)]);
 }
@@ -165,7 +168,7 @@ function checkChange(wish: unknown): z.infer<typeof change> {
 
 function readOnlyReason(file: string): string | undefined {
   return extname(file) === ".toml"
-    ? `${file} is TOML, whose comments cannot be kept: change it by hand, then start the service again.`
+    ? `${file} is a TOML file, and Plimsoll cannot keep the comments in it. Change it by hand, then restart the service.`
     : undefined;
 }
 
@@ -175,7 +178,7 @@ function textOf(file: string): string {
   } catch (cause) {
     throw new PlimsollError(
       "CONFIG_INVALID",
-      `${file} cannot be read (${errorMessage(cause)}): make it a file that you may read.`,
+      `${file} cannot be read (${errorMessage(cause)}). Make sure that it is a file and that you may read it.`,
       { status: 409, cause },
     );
   }
@@ -185,7 +188,7 @@ function revisionOf(text: string): string {
   return createHash("sha256").update(text).digest("base64url").slice(0, 16);
 }
 
-/** Whole or not at all; where the file is a link, what it points to. Who may read it stays as it was. */
+/** Writes the whole file or nothing. If the file is a link, replaces its target. The permissions stay the same. */
 function replaceFile(file: string, text: string): void {
   try {
     const isThere = existsSync(file);
@@ -199,7 +202,7 @@ function replaceFile(file: string, text: string): void {
   } catch (cause) {
     throw new PlimsollError(
       "CONFIG_INVALID",
-      `${file} cannot be written (${errorMessage(cause)}): change who may write it and its folder, or edit it by hand.`,
+      `${file} cannot be written (${errorMessage(cause)}). Change the permissions of the file and its folder, or edit the file by hand.`,
       { status: 409, cause },
     );
   }

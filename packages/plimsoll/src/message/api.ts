@@ -1,17 +1,20 @@
-/** What /api answers to those who watch and steer, beside events. Published as `plimsoll/api`: types only, for dashboards and tools. */
+/**
+ * The answers of /api, for programs that watch and steer sessions. Events are in event.ts. Published as `plimsoll/api`: types
+ * only, for dashboards and tools.
+ */
 
 import type { Edit } from "./edit.ts";
 import type { MeasurementSummary, Outcome, TurnStatus } from "./event.ts";
 import type { Role, Usage } from "./message.ts";
 import type { Priority, UnitType } from "./unit.ts";
 
-/** Lists of every kind. `next` is there when there is more: it is the `after` of the next page. */
+/** One page of a list. `next` is present if there are more items; pass it as `after` to get the next page. */
 export interface Listed<T> {
   readonly items: readonly T[];
   readonly next?: string | number;
 }
 
-/** One turn as a point of the history. */
+/** One turn in the history of a session. */
 export interface TurnPoint {
   readonly id: string;
   readonly branch: string;
@@ -22,19 +25,22 @@ export interface TurnPoint {
   readonly outcome: Outcome;
   readonly status: TurnStatus;
   readonly error?: string;
-  /** Of what was sent, by component. */
+  /** Tokens of the request that Plimsoll sent, by component. */
   readonly measurement: MeasurementSummary;
-  /** What the client's own request would have taken. */
+  /** Tokens of the request as the client sent it. */
   readonly tokensBefore?: number;
   readonly limit: number;
-  /** What no compaction takes out, where the limit gave way to that: how full it is, is the share of the room beside it. */
+  /**
+   * Tokens that no compaction can remove. Present only if the limit was raised to make room for them. The fill level is then the
+   * share of the remaining room that is used.
+   */
   readonly headTokens?: number;
   readonly window: number;
-  /** Nobody has said how large the window is: it is the usual one. */
+  /** Set if nobody has stated the size of the window, so Plimsoll assumes the usual one. */
   readonly isWindowGuess?: true;
   readonly priority?: Priority;
   readonly usage?: Usage;
-  /** In US dollars; absent where usage or prices are unknown. */
+  /** In US dollars. Absent if usage or prices are unknown. */
   readonly usd?: number;
   readonly savedUsd?: number;
 }
@@ -55,17 +61,17 @@ export interface SessionRow {
   readonly lastTurn?: TurnPoint;
 }
 
-/** One row of `GET /api/agents`: sessions of one name, as clients give it in `x-plimsoll-agent`. */
+/** One row of `GET /api/agents`: all sessions with the same agent name. Clients send that name in `x-plimsoll-agent`. */
 export interface AgentRow {
-  /** Empty: those that gave none. */
+  /** Name of the agent. Empty for sessions whose client gave no name. */
   readonly agent: string;
   readonly sessions: number;
   readonly turns: number;
   readonly updatedAt: number;
-  /** Its newest session, and how full that is. */
+  /** Id of the agent's newest session; `lastTurn` says how full it is. */
   readonly newest: string;
   readonly lastTurn?: TurnPoint;
-  /** From `context_config.per_agent`. */
+  /** The limit set in `context_config.per_agent`. */
   readonly limit?: number;
 }
 
@@ -79,59 +85,68 @@ export type SegmentKind =
   | "summary"
   | "handle";
 
-/** A stretch of the window of one kind. */
+/** A part of the window that contains one kind of content. */
 export interface Segment {
   readonly kind: SegmentKind;
   readonly tokens: number;
 }
 
-/** A block of the picture: the head's parts, then messages and exchanges in the order in which the model sees them. */
+/**
+ * One block in the picture of the window. First come the parts of the preamble, then messages and exchanges in the order in which
+ * the model sees them.
+ */
 export interface WindowUnit {
-  /** The same in every picture of a session as long as the unit begins with the same message. */
+  /** Stays the same in every picture of a session as long as the unit begins with the same message. */
   readonly id: string;
-  /** In order; together they are the unit. */
+  /** The segments of this unit, in order. Together they make up the whole unit. */
   readonly segments: readonly Segment[];
   readonly tokens: number;
-  /** Numbers of messages in the log; absent for the head and for texts of ours. */
+  /** Numbers of the first and last message in the log. Absent for the preamble and for texts that Plimsoll wrote. */
   readonly first?: number;
   readonly last?: number;
   readonly type?: UnitType;
   readonly priority?: Priority;
   readonly isPinned?: true;
-  /** Numbers of the edits that made it what it is. */
+  /** Numbers of the edits that changed this unit. */
   readonly edits?: readonly number[];
-  /** What it was before them. */
+  /** Tokens of the unit before these edits. */
   readonly originalTokens?: number;
-  /** What stands for what is not shown. */
+  /** Handle of the content that the model does not see. */
   readonly handle?: string;
-  /** Its first words. */
+  /** The first words of the unit. */
   readonly begins: string;
 }
 
-/** `GET /api/sessions/{id}/window`: what fills the window, in order. */
+/** `GET /api/sessions/{id}/window`: the content of the window, in order. */
 export interface WindowPicture {
   readonly session: string;
   readonly branch: string;
   readonly model: string;
   readonly window: number;
-  /** Nobody has said how large the window is: it is the usual one. */
+  /** Set if nobody has stated the size of the window, so Plimsoll assumes the usual one. */
   readonly isWindowGuess?: true;
   readonly limit: number;
-  /** What no compaction takes out, where the limit gave way to that: how full it is, is the share of the room beside it. */
+  /**
+   * Tokens that no compaction can remove. Present only if the limit was raised to make room for them. The fill level is then the
+   * share of the remaining room that is used.
+   */
   readonly headTokens?: number;
-  /** Of all units together. */
+  /** Tokens of all units together. */
   readonly tokens: number;
   readonly certainty: MeasurementSummary["certainty"];
-  /** The provider read so much of the beginning from its cache in the last turn; absent where it did not say. */
+  /**
+   * Number of tokens, from the beginning on, that the provider read from its cache in the last turn. Absent if it did not report
+   * this.
+   */
   readonly cachedTokens?: number;
-  /** As the last turn was asked for. */
+  /** The priority that the last turn asked for. */
   readonly priority?: Priority;
-  /** What the edits that hold take out. */
+  /** Number of tokens that the edits in force take out. */
   readonly takenOutTokens: number;
   readonly units: readonly WindowUnit[];
 }
 
-/** A part of a message as text; images and opaque parts are described. */
+/** A part of a message as text. Images and opaque parts are described in words. */
 export interface ShownPart {
   readonly kind:
     | "text"
@@ -141,10 +156,10 @@ export interface ShownPart {
     | "image"
     | "document"
     | "opaque";
-  /** Of a tool. */
+  /** Name of the tool, for calls and results. */
   readonly name?: string;
   readonly text: string;
-  /** Characters of the whole, where the text was cut. */
+  /** Length of the full text in characters, if `text` was cut. */
   readonly of?: number;
 }
 
@@ -153,13 +168,16 @@ export interface ShownMessage {
   readonly parts: readonly ShownPart[];
 }
 
-/** `GET /api/sessions/{id}/messages?first=&last=`: what was said, what the model sees of it, and why. */
+/**
+ * `GET /api/sessions/{id}/messages?first=&last=`: the original messages, the form in which the model sees each one, and the edits
+ * that explain the difference.
+ */
 export interface MessageDetails {
   readonly items: readonly (ShownMessage & {
     readonly seq: number;
     readonly at: number;
     readonly tokens: number;
-    /** What the model sees in its place; absent: the same. */
+    /** The form in which the model sees this message. Absent if the model sees the original. */
     readonly seen?: ShownMessage | "taken out";
   })[];
   readonly edits: readonly Edit[];
@@ -179,7 +197,7 @@ export interface DiffPoint {
   readonly messages: number;
 }
 
-/** A run of equal messages is one row. */
+/** One row of a diff. Consecutive equal messages share one row. */
 export type TextDiffRow =
   | {
       readonly kind: "same";
@@ -201,12 +219,12 @@ export type TextDiffRow =
 export interface ProgressSettings {
   readonly show: boolean;
   readonly detail: "minimal" | "normal" | "detailed";
-  /** 1 to 10. */
+  /** Seconds until a finished compaction is hidden, from 1 to 10. */
   readonly auto_hide_seconds: number;
   readonly highlight_p1: boolean;
 }
 
-/** Limits beside the window (`context_config` in the configuration). */
+/** Limits that apply in addition to the window (`context_config` in the configuration). */
 export interface LimitSettings {
   readonly min_limit: number;
   readonly default_limit: number;
@@ -219,13 +237,18 @@ export interface LimitSettings {
   }[];
 }
 
-/** `GET /api/config`; `PUT /api/config` takes `{ revision, progress?, limits? }` and answers the same. Only the owner's token. */
+/**
+ * The answer of `GET /api/config`. `PUT /api/config` accepts `{ revision, progress?, limits? }` and returns the same. Only the
+ * owner's token may use either.
+ */
 export interface ConfigAnswer {
-  /** Changes with the file: what was read with one is not written over another. */
+  /**
+   * Changes whenever the file changes. A write with an old revision is refused, so nobody overwrites changes they have not seen.
+   */
   readonly revision: string;
-  /** Where it is, or will be, kept. */
+  /** Path of the configuration file, which may not exist yet. */
   readonly file: string;
-  /** Why it cannot be written from here. */
+  /** Why the configuration cannot be changed over HTTP. Absent if it can be. */
   readonly readOnly?: string;
   readonly progress: ProgressSettings;
   readonly limits: LimitSettings;

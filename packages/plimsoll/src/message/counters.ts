@@ -1,30 +1,30 @@
-/** What the guard counts with. They only grow until a turn is committed. */
+/** The token counters that the guard works with. They only grow until a turn is committed. */
 
 export interface Counters {
-  /** The conversation as it was last committed, with its tool schemas once usage was reported. */
+  /** Tokens of the conversation at the last commit. Includes tool schemas once the provider has reported usage. */
   readonly current: number;
-  /** What a turn starts with and has not committed. */
+  /** Tokens that the turn started with and that are not committed yet. */
   readonly pending: number;
-  /** What came during the turn: tool results, answers. */
+  /** Tokens added during the turn: tool results and answers. */
   readonly new: number;
-  /** Tool schemas. */
+  /** Tokens of the tool schemas. */
   readonly schema: number;
-  /** For display: reasoning lies inside the longest answer and is never added to a projection. */
+  /** For display only. Reasoning is part of the longest answer, so it is never added to a projection. */
   readonly reasoning: number;
-  /** What compactions for money's sake have cost and not yet saved, in US dollars. */
+  /** Cost of money-saving compactions that has not been earned back yet, in US dollars. */
   readonly debtUsd?: number;
-  /** How the provider's count compares with ours, for the target that was asked last. */
+  /** How the provider's token count compares with Plimsoll's, for the target of the last request. */
   readonly calibration?: {
     readonly target: string;
     readonly factor: number;
     readonly samples: number;
-    /** The same for each part of a request; absent in what older versions stored. */
+    /** The factor for each part of a request. Absent in data stored by older versions. */
     readonly factors?: {
       readonly system: number;
       readonly tools: number;
       readonly conversation: number;
     };
-    /** The highest factor that was seen of words added to a conversation. */
+    /** The highest factor seen so far for text added to a conversation. */
     readonly steepest?: number;
   };
 }

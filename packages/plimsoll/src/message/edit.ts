@@ -1,20 +1,20 @@
-/** Edits: records that say what the model sees instead of what was said. The log itself never changes. */
+/** Edits. An edit is a record of what the model sees in place of the original messages. The log itself never changes. */
 
 /**
- * Messages are named by their chain, the hash over everything up to and including them: an edit can
- * only hold for a message whose whole history is the same.
+ * Edits name a message by its chain: a hash over the message and everything before it. So an edit can only apply to a message
+ * whose whole history is the same.
  */
 export type EditAction =
   | {
       readonly kind: "replace";
       readonly chain: string;
-      /** Index of the neutral part; inside a tool result, of one part of it. */
+      /** Index of the neutral part. `inner` is the index of a part inside a tool result. */
       readonly part: number;
       readonly inner?: number;
       readonly text: string;
       readonly handle?: string;
     }
-  /** Whole units, both ends included; `text` stands in their place. */
+  /** Removes or folds whole units, both ends included. `text` takes their place. */
   | {
       readonly kind: "remove" | "fold";
       readonly first: string;
@@ -22,64 +22,67 @@ export type EditAction =
       readonly text: string;
       readonly handle?: string;
     }
-  /** With a handle it is a summary: it stands for everything that the view does not show whole. */
+  /** Inserts a text. If it has a handle, it is a summary of everything that the view does not show in full. */
   | {
       readonly kind: "insert";
       readonly after: string;
       readonly text: string;
       readonly handle?: string;
     }
-  /** An answer, both ends included, as the model gave it: with its calls of our tools, and our results, by their numbers in the log. */
+  /**
+   * Shows an answer, both ends included, as the model gave it: with its calls of Plimsoll's tools and their results, by their
+   * numbers in the log.
+   */
   | {
       readonly kind: "expand";
       readonly first: string;
       readonly last: string;
       readonly inner: readonly number[];
     }
-  /** Of several the last one holds. */
+  /** Selects the tools to send. If there are several such edits, the last one wins. */
   | ({ readonly kind: "tools" } & ToolSelection)
-  /** These messages stay as they are until the pin is reverted. */
+  /** Keeps these messages unchanged until the pin is reverted. */
   | { readonly kind: "pin"; readonly first: string; readonly last: string }
-  /** Nothing but a point to come back to. */
+  /** Changes nothing. It only marks a point to come back to. */
   | { readonly kind: "checkpoint"; readonly label: string }
   | { readonly kind: "revert"; readonly edit: number }
-  /** Nothing holds that came between that edit and this one. */
+  /** Reverts every edit between edit `to` and this one. */
   | { readonly kind: "restore"; readonly to: number };
 
-/** Which of the client's tools that may be held back are told; no other one is. */
+/** The deferrable tools of the client that the model currently sees. All other deferrable tools are left out. */
 export interface ToolSelection {
-  /** In the order in which they stand. */
+  /** Names of the tools that stay in the list, in list order. */
   readonly kept: readonly string[];
-  /** Behind everything else, in the order in which they came. */
+  /** Names of the tools found by `tool_search`, in the order in which they were loaded. They come after all other tools. */
   readonly loaded: readonly string[];
-  /** Told with `tool_search`: how many are held back. */
+  /** Text shown with `tool_search` that says how many tools are deferred. */
   readonly note: string;
 }
 
-/** What kind of place an edit touches. */
+/** The kind of place that an edit touches. */
 export type EditPlace = "undefined" | "no-file-read" | "read-tool" | "alter-tool" | "file-mention";
 
 export interface Edit {
   readonly seq: number;
   readonly branch: string;
-  /** Edits of one step were made together, and are undone together. */
+  /** Edits of one step were made together and are undone together. */
   readonly step: string;
-  /** The last message that the edit, or its step, touches: it holds for every branch that passes through it. */
+  /** The last message that the edit or its step touches. The edit applies to every branch that contains this message. */
   readonly anchor: string;
   readonly at: number;
   readonly action: EditAction;
   readonly place: EditPlace;
   readonly strategy: string;
   readonly reason: string;
-  /** Of what the edit touches. */
+  /** Tokens of the content that the edit touches, before and after it. */
   readonly tokensBefore: number;
   readonly tokensAfter: number;
 }
 
-/** An edit before the log has given it a number. */
+/** An edit that the log has not numbered yet. */
 export type NewEdit = Omit<Edit, "seq">;
 
 export const ownTools = "own_tools";
 
-/** The strategy of notes that the window fills. */
+/** Strategy name of the notes that warn that the window is filling up. */
 export const warning = "warning";

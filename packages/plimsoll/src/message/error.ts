@@ -1,6 +1,6 @@
-/** The one error class: a code to branch on, fields to show, and a sentence that says what to do. */
+/** The only error class. It has a code to branch on, fields to show, and a sentence that says what to do. */
 
-/** Every way in which Plimsoll fails on purpose. A code is API: it never changes its meaning. */
+/** Every deliberate failure of Plimsoll. Codes are part of the API: a code never changes its meaning. */
 export type ErrorCode =
   | "BODY_INVALID"
   | "BODY_TOO_DEEP"
@@ -35,14 +35,14 @@ export type ErrorCode =
   | "USAGE";
 
 export interface ErrorDetails {
-  /** The HTTP status with which the server answers; 500 where nothing better is known. */
+  /** HTTP status of the server's answer. Default: 500. */
   readonly status?: number;
   readonly fields?: Readonly<Record<string, string | number | boolean>>;
   readonly cause?: unknown;
 }
 
 export class PlimsollError extends Error {
-  /** A mark that survives two copies of the package in one process, where `instanceof` does not. */
+  /** A mark that works even with two copies of the package in one process, where `instanceof` fails. */
   readonly isPlimsollError = true;
   readonly code: ErrorCode;
   readonly status: number;
@@ -61,7 +61,7 @@ export class PlimsollError extends Error {
   }
 }
 
-/** The sentence of any thrown value, for logs and events. */
+/** The message of any thrown value, for logs and events. */
 export function errorMessage(value: unknown): string {
   return value instanceof Error ? value.message : String(value);
 }

@@ -6,19 +6,22 @@ import type { Priority } from "./unit.ts";
 
 export type { Receipt } from "./receipt.ts";
 
-/** Tokens by component, and how far the figures can be trusted. */
+/** Tokens by component, and how reliable the figures are. */
 export interface MeasurementSummary {
   readonly system: number;
   readonly skills: number;
   readonly tools: number;
   readonly conversation: number;
   readonly total: number;
-  /** exact: the provider's own tokenizer; estimate: corrected by reported usage; bound: on the safe side of the truth, by a tested margin. */
+  /**
+   * "exact": counted with the provider's own tokenizer. "estimate": corrected by reported usage. "bound": deliberately high, by a
+   * tested margin.
+   */
   readonly certainty: "exact" | "estimate" | "bound";
 }
 
 export type Outcome = "passthrough" | "edited" | "compacted" | "recovered" | "final" | "refused";
-/** How a request relates to what was known of its conversation. */
+/** How a request relates to the conversation that Plimsoll already knows. */
 export type Relation =
   | "new"
   | "extends"
@@ -27,13 +30,13 @@ export type Relation =
   | "edited"
   | "compacted"
   | "fork"
-  /** The provider holds what came before, and we do not know it. */
+  /** The provider keeps the earlier messages, and Plimsoll does not know them. */
   | "continues";
 export type TurnStatus = "complete" | "incomplete" | "failed" | "aborted";
 
 interface Base {
   readonly session: string;
-  /** Milliseconds since 1970. For reading only: order is by `seq`. */
+  /** Milliseconds since 1970. For display only; `seq` gives the order. */
   readonly at: number;
 }
 
@@ -57,9 +60,12 @@ export interface TurnStartEvent extends Base {
   readonly newMessages: number;
   readonly measurement: MeasurementSummary;
   readonly limit: number;
-  /** What no compaction takes out, where the limit gave way to that: how full it is, is the share of the room beside it. */
+  /**
+   * Tokens that no compaction can remove. Present only if the limit was raised to make room for them. The fill level is then the
+   * share of the remaining room that is used.
+   */
   readonly headTokens?: number;
-  /** As the client asked for. */
+  /** The priority that the client asked for. */
   readonly priority?: Priority;
 }
 
@@ -67,66 +73,69 @@ export interface TurnEndEvent extends Base {
   readonly type: "turn-end";
   readonly turn: string;
   readonly branch: string;
-  /** As it is configured. Absent in the oldest events. */
+  /** Name of the provider in the configuration. Absent in the oldest events. */
   readonly provider?: string;
   readonly model: string;
   readonly outcome: Outcome;
   readonly status: TurnStatus;
-  /** Of what was sent. */
+  /** Tokens of the request that Plimsoll sent. */
   readonly measurement: MeasurementSummary;
-  /** What the client's own request would have taken. */
+  /** Tokens of the request as the client sent it. */
   readonly tokensBefore: number;
   readonly limit: number;
-  /** What no compaction takes out, where the limit gave way to that: how full it is, is the share of the room beside it. */
+  /**
+   * Tokens that no compaction can remove. Present only if the limit was raised to make room for them. The fill level is then the
+   * share of the remaining room that is used.
+   */
   readonly headTokens?: number;
-  /** Absent in the oldest events. */
+  /** Size of the window in tokens. Absent in the oldest events. */
   readonly window?: number;
-  /** Nobody has said how large the window is: it is the usual one. */
+  /** Set if nobody has stated the size of the window, so Plimsoll assumes the usual one. */
   readonly isWindowGuess?: true;
-  /** As the client asked for. */
+  /** The priority that the client asked for. */
   readonly priority?: Priority;
-  /** Of all rounds together. */
+  /** Usage of all rounds together. */
   readonly usage?: Usage;
-  /** Of all rounds, in US dollars, by what was reported; absent where prices or usage are unknown. */
+  /** Cost of all rounds by reported usage, in US dollars. Absent if prices or usage are unknown. */
   readonly usd?: number;
-  /** What was not sent, at the price of the cache: an estimate. */
+  /** Estimated saving: the tokens that were not sent, at the price of cached tokens. */
   readonly savedUsd?: number;
-  /** Rounds with the upstream that the client does not know of. */
+  /** Number of inner rounds, which the client does not see. */
   readonly innerRounds?: number;
-  /** Why the model stopped, in the provider's own word. */
+  /** Why the model stopped, in the provider's own term. */
   readonly stopReason?: string;
   readonly error?: string;
 }
 
-/** The model called a tool of ours, and was answered. */
+/** The model called one of Plimsoll's own tools and got an answer. */
 export interface OwnCallEvent extends Base {
   readonly type: "own-call";
   readonly turn: string;
   readonly tool: string;
-  /** Of the answer. */
+  /** Tokens of the answer. */
   readonly tokens: number;
   readonly isError: boolean;
-  /** How long it took, up to `at`; absent where the turn's beginning is all that is known. */
+  /** Duration of the call, which ended at `at`. Absent if only the start of the turn is known. */
   readonly milliseconds?: number;
 }
 
-/** A tool of the client's has a name of ours: ours go by these. */
+/** A client's tool has the same name as one of Plimsoll's own tools, so Plimsoll's tools use these names instead. */
 export interface OwnToolsRenamedEvent extends Base {
   readonly type: "own-tools-renamed";
   readonly turn: string;
   readonly names: readonly string[];
 }
 
-/** The conversation has grown past the warning; once per crossing. */
+/** The conversation has grown past the warning threshold. Sent once each time it crosses the threshold. */
 export interface ContextWarningEvent extends Base {
   readonly type: "context-warning";
   readonly turn: string;
-  /** Share of the limit. */
+  /** Share of the limit that is used. */
   readonly filled: number;
   readonly limit: number;
 }
 
-/** Where a compaction is. The first is entered when one begins; success, or recovery and handover, end it. */
+/** The phase of a compaction. "detection" begins it. "success" ends it, or "recovery" followed by "handover". */
 export type CompactionPhase =
   | "detection"
   | "summarize-old"
@@ -138,21 +147,21 @@ export type CompactionPhase =
   | "recovery"
   | "handover";
 
-/** A compaction runs: one of these for each phase that it enters. Only live: they are not stored, and have no number. */
+/** A running compaction has entered a phase. These events are live only: they are not stored and have no number. */
 export interface ContextBreakingUpdateEvent extends Base {
   readonly type: "context-breaking-update";
   readonly turn: string;
   readonly branch: string;
   readonly phase: CompactionPhase;
-  /** How full the window is by now, 0 to 100; −1 in recovery. */
+  /** How full the window is now, from 0 to 100, or −1 in recovery. */
   readonly progress: number;
-  /** For people. */
+  /** A sentence about the phase, for people. */
   readonly message: string;
   readonly tokens: number;
   readonly limit: number;
-  /** The strategy that is tried. */
+  /** The strategy that is being tried. */
   readonly strategy?: string;
-  /** The highest area of `priority_areas` that the conversation mentions; absent where there is none. */
+  /** The most important area of `priority_areas` that the conversation mentions. Absent if it mentions none. */
   readonly priority?: { readonly level: Priority; readonly area: string };
 }
 
@@ -161,20 +170,20 @@ export interface CompactionEndEvent extends Base {
   readonly turn: string;
   readonly branch: string;
   readonly reason: string;
-  /** Those whose proposals were taken, in order. */
+  /** Names of the strategies whose proposals were accepted, in order. */
   readonly strategies: readonly string[];
   readonly edits: readonly number[];
   readonly handles: readonly string[];
   readonly tokensBefore: number;
   readonly tokensAfter: number;
-  /** Messages that the model no longer sees. */
+  /** Number of messages that the model no longer sees. */
   readonly messagesTakenOut: number;
-  /** What it costs at once, and saves over the turns that are expected: estimated, where prices are known. */
+  /** Estimated immediate cost, and estimated saving over the expected turns. Absent if prices are unknown. */
   readonly worth?: { readonly priceUsd: number; readonly savedUsd: number };
   readonly receipt: Receipt;
 }
 
-/** A model wrote a summary for the next compaction; the gate let it pass, mended it, or wrote its own. */
+/** A model wrote a summary for the next compaction. The check accepted it, repaired it, or replaced it with Plimsoll's own. */
 export interface SummaryPreparedEvent extends Base {
   readonly type: "summary-prepared";
   readonly turn: string;
@@ -182,7 +191,7 @@ export interface SummaryPreparedEvent extends Base {
   readonly reason?: string;
 }
 
-/** The conversation started afresh, with a handover in place of what came before. */
+/** The conversation started afresh. A handover replaces the earlier messages. */
 export interface RecoveryEvent extends Base {
   readonly type: "recovery";
   readonly turn: string;
@@ -191,10 +200,10 @@ export interface RecoveryEvent extends Base {
   readonly tokensAfter: number;
 }
 
-/** How far down: the last valid view, truncation, the client's original, the provider's own error. */
+/** The fallbacks, from best to worst: the last valid view, truncation, the client's original, the provider's own error. */
 export type Rung = "view" | "truncation" | "original" | "overflow";
 
-/** Something of ours failed, and the request went on by a lesser way. */
+/** Something inside Plimsoll failed, and the request went on with a fallback. */
 export interface DegradedEvent extends Base {
   readonly type: "degraded";
   readonly turn: string;
@@ -202,18 +211,18 @@ export interface DegradedEvent extends Base {
   readonly reason: string;
 }
 
-/** A provider said that the conversation is too long. */
+/** A provider refused a conversation as too long. */
 export interface OverflowEvent extends Base {
   readonly type: "overflow";
   readonly turn: string;
-  /** How often this turn had been sent. */
+  /** How many times this turn had been sent. */
   readonly attempt: number;
   readonly limitTokens?: number;
   readonly needTokens?: number;
   readonly isRetried: boolean;
 }
 
-/** The guard ended the conversation's free course: no tools any more, or not even this turn. */
+/** The guard stepped in: either the model must give its final answer without tools, or the turn is refused. */
 export interface GuardEnforcedEvent extends Base {
   readonly type: "guard-enforced";
   readonly turn: string;
@@ -223,7 +232,7 @@ export interface GuardEnforcedEvent extends Base {
   readonly limit: number;
 }
 
-/** Somebody steered the view by hand. */
+/** Somebody changed the view by hand. */
 export interface ViewSteeredEvent extends Base {
   readonly type: "view-steered";
   readonly branch: string;
@@ -231,37 +240,40 @@ export interface ViewSteeredEvent extends Base {
   readonly edits: readonly number[];
 }
 
-/** Storage failed: the turn went on, and what could not be written is kept in memory and tried again. */
+/** Storage failed. The turn went on; Plimsoll keeps the unwritten data in memory and tries again. */
 export interface StoreErrorEvent extends Base {
   readonly type: "store-error";
   readonly message: string;
 }
 
-/** The disk has spoilt a session, or the database: what became of it. `session` is empty where it was the database. */
+/**
+ * A session or the whole database was damaged on disk. `message` says what Plimsoll did about it. `session` is empty if the
+ * database was damaged.
+ */
 export interface StoreSpoiltEvent extends Base {
   readonly type: "store-spoilt";
   readonly message: string;
 }
 
-/** Tools of the client's take too much of the window: some are held back from now on, and found by `tool_search`. */
+/** The client's tools take too much of the window. From now on some are deferred, and the model finds them with `tool_search`. */
 export interface ToolsDeferredEvent extends Base {
   readonly type: "tools-deferred";
   readonly turn: string;
   readonly shown: number;
   readonly deferred: number;
-  /** Of all tools, and of those that are told, ours among them. */
+  /** Tokens of all tools, and of the tools that are still sent, including Plimsoll's own. */
   readonly tokensBefore: number;
   readonly tokensAfter: number;
 }
 
-/** The model searched for tools, and these are told from now on. */
+/** The model searched for tools. The tools it found are sent from now on. */
 export interface ToolsLoadedEvent extends Base {
   readonly type: "tools-loaded";
   readonly turn: string;
   readonly names: readonly string[];
-  /** What the provider had read and must read again, for the tools stand before it; 0 where the provider loads them itself. */
+  /** Tokens that the provider must read again because the tools come before them. 0 if the provider loads the tools itself. */
   readonly rereadTokens: number;
-  /** What that costs, in US dollars: an estimate, where prices are known. */
+  /** Estimated cost of reading them again, in US dollars. Absent if prices are unknown. */
   readonly priceUsd?: number;
 }
 
@@ -288,7 +300,7 @@ export type PlimsollEvent =
 
 export type PlimsollEventType = PlimsollEvent["type"];
 
-/** An event as subscribers get it. Only stored events have a number; they can be asked for again. */
+/** An event as subscribers get it. Only stored events have a number, and only those can be requested again. */
 export interface EmittedEvent {
   readonly seq?: number;
   readonly tenant: string;

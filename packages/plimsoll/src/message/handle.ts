@@ -1,9 +1,9 @@
-/** Handles: names for what left the window, that nobody can guess and that text cannot fake. */
+/** Handles: names for content that left the window. Nobody can guess them, and no text can forge them. */
 
 const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const handlePattern = /^pl_[0-9A-Za-z]{22}$/;
 
-/** Keyed hash; the key belongs to the store. At least 16 bytes come back. */
+/** A keyed hash of at least 16 bytes. The key belongs to the store. */
 export type Sign = (text: string) => Uint8Array;
 
 export interface HandleSubject {
@@ -13,23 +13,23 @@ export interface HandleSubject {
   readonly contentHash: string;
 }
 
-/** The same content in the same session always has the same handle. */
+/** The same content in the same session always gets the same handle. */
 export function makeHandle(sign: Sign, subject: HandleSubject): string {
   const mac = sign(`handle\0${subject.tenant}\0${subject.session}\0${subject.contentHash}`);
   return `pl_${base62(mac.subarray(0, 16))}`;
 }
 
-/** Only the shape: whether it opens anything is for the store to say. */
+/** Checks only the shape. The store knows whether the handle opens anything. */
 export function looksLikeHandle(text: string): boolean {
   return handlePattern.test(text);
 }
 
-/** A handle is a name for us to give: one that somebody said is not repeated. Never longer than before. */
+/** Masks handles in quoted text, because only Plimsoll may issue them. The text never gets longer. */
 export function withoutHandles(text: string): string {
   return text.replace(/pl_[0-9A-Za-z]{22}/g, "pl_…");
 }
 
-/** A long number, the highest byte first, in place; gives the remainder. */
+/** Divides a big-endian number in place and returns the remainder. */
 function divide(number: Uint8Array, divisor: number): number {
   let rest = 0;
   for (let index = 0; index < number.length; index++) {
@@ -40,7 +40,7 @@ function divide(number: Uint8Array, divisor: number): number {
   return rest;
 }
 
-/** 16 bytes as 22 characters, leading zeros kept: log62(2^128) = 21.5. */
+/** Writes 16 bytes as 22 characters, with leading zeros. log62(2^128) = 21.5. */
 export function base62(bytes: Uint8Array): string {
   const left = bytes.slice();
   let text = "";

@@ -1,4 +1,4 @@
-/** JSON as a type, and the narrowing that every reader of foreign JSON needs. */
+/** JSON as a type, and the checks needed to read JSON from outside. */
 
 export type JsonValue = string | number | boolean | null | readonly JsonValue[] | JsonObject;
 export interface JsonObject {
@@ -9,7 +9,7 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** The object of a JSON text; undefined when it is not JSON, or not an object. */
+/** Parses a JSON object. Returns undefined if the text is not JSON or not an object. */
 export function parseObject(text: string): JsonObject | undefined {
   try {
     const value: unknown = JSON.parse(text);
@@ -27,20 +27,20 @@ export function numberOr<T>(value: unknown, fallback: T): number | T {
   return typeof value === "number" && Number.isFinite(value) ? value : fallback;
 }
 
-/** Stands for a long string in canonical text; must be as good as unique for it. */
+/** Returns a short text that replaces a long string in canonical text. It must be practically unique, like a hash. */
 export type LongText = (text: string) => string;
 const longFrom = 4096;
 
 export interface CanonicalRules {
   readonly long?: LongText | undefined;
-  /** Below these keys everything counts, null fields too: arguments of calls are the caller's and not the provider's. */
+  /** Below these keys, null fields count too. The arguments of calls belong to the caller, so null may mean something there. */
   readonly exactKeys?: ReadonlySet<string>;
 }
 
 /**
- * Canonical text: keys sorted, null fields dropped (absent and null mean the same to providers).
- * With `long`, strings of some size are replaced by what it gives, unquoted, so that no short string
- * can look like one.
+ * Canonical text: keys are sorted and null fields are dropped, because absent and null mean the same to providers. If `long` is
+ * given, it replaces every string of 4,096 characters or more. Its result is not quoted, so no short string can be mistaken for
+ * it.
  */
 export function canonicalJson(
   value: JsonValue | undefined,

@@ -4,7 +4,7 @@ import type { JsonValue } from "./json.ts";
 
 export type Role = "system" | "user" | "assistant" | "tool";
 
-/** Bytes that stand for something other than text: where they are, never what they look like as text. */
+/** Content other than text, such as an image: the data itself, or where to find it. */
 export type Media =
   | { readonly kind: "base64"; readonly mediaType: string; readonly data: string }
   | { readonly kind: "url"; readonly url: string }
@@ -19,9 +19,9 @@ export interface ToolCallPart {
   readonly kind: "tool-call";
   readonly id: string;
   readonly name: string;
-  /** The arguments as JSON text. On wires where they travel as a string, byte for byte that string. */
+  /** The arguments as JSON text. If the wire sends them as a string, exactly that string. */
   readonly input: string;
-  /** A search for tools in the provider's own form: no function, whatever its name. */
+  /** A search for tools in the provider's own form. It is not a function call, even if its name looks like one. */
   readonly isToolSearch?: true;
 }
 
@@ -35,14 +35,14 @@ export interface ToolResultPart {
 export interface ReasoningPart {
   readonly kind: "reasoning";
   readonly text: string;
-  /** Present when the provider will only take the part back unchanged. */
+  /** Present if the provider accepts the part back only unchanged. */
   readonly signature?: string;
 }
 
 export interface ImagePart {
   readonly kind: "image";
   readonly media: Media;
-  /** OpenAI's `detail`: it decides how many tokens the image costs. */
+  /** OpenAI's `detail`, which decides how many tokens the image costs. */
   readonly detail?: "low" | "high" | "auto";
 }
 
@@ -51,12 +51,12 @@ export interface DocumentPart {
   readonly media: Media;
 }
 
-/** What we do not understand: kept, counted, never moved. */
+/** Content that Plimsoll does not understand. It is kept and counted, but never moved. */
 export interface OpaquePart {
   readonly kind: "opaque";
   readonly type: string;
   readonly json: JsonValue;
-  /** Tools that it brings: nothing that anybody said. */
+  /** Set if the part only brings tools and is not something that anybody said. */
   readonly isTools?: true;
 }
 
@@ -73,8 +73,8 @@ export interface Message {
   readonly role: Role;
   readonly parts: readonly Part[];
   /**
-   * Its wire does not know what it is, or what something in it is: nobody takes it out. there: what Plimsoll does know of it may
-   * say less. whole: not a word of it goes.
+   * Set if the wire does not know this message or a part of it. The message is then never taken out. "there": the parts that
+   * Plimsoll knows may be shortened. "whole": nothing in it may change.
    */
   readonly stays?: "there" | "whole";
 }
@@ -82,23 +82,23 @@ export interface Message {
 /** How long an answer may be. */
 export interface OutputSize {
   readonly maxTokens: number;
-  /** Of them, for thinking. */
+  /** Number of these tokens that are reserved for thinking. */
   readonly thinkingTokens?: number;
 }
 
-/** What a provider says that a turn cost. Absent fields were not reported. */
+/** The cost of a turn as the provider reports it. Absent fields were not reported. */
 export interface Usage {
-  /** Everything the model read, cached or not. */
+  /** All tokens that the model read, cached or not. */
   readonly inputTokens: number;
   readonly outputTokens: number;
   readonly cacheReadTokens?: number;
   readonly cacheWriteTokens?: number;
-  /** Of them, what was written to live long. */
+  /** Number of the cache-write tokens that were written with the long lifetime. */
   readonly cacheWriteLongTokens?: number;
   readonly reasoningTokens?: number;
 }
 
-/** All text of a message that a person could read, in order; media and opaque parts are left out. */
+/** All readable text of a message, in order. Media and opaque parts are left out. */
 export function messageText(message: Message): string {
   return message.parts.map(partText).filter(Boolean).join("\n");
 }
@@ -119,7 +119,7 @@ function partText(part: Part): string {
   }
 }
 
-/** Images and documents, also those inside results. */
+/** Counts images and documents, including those inside tool results. */
 export function countMedia(parts: readonly Part[]): number {
   return parts.reduce((sum, part) => {
     if (part.kind === "tool-result") return sum + countMedia(part.content);

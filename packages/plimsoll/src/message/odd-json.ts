@@ -1,16 +1,16 @@
 /**
- * JSON that says more than it parses to: numbers that no double holds, a key that comes twice. Two such texts may parse to
- * the same value and still be different messages.
+ * JSON texts that lose something when parsed: numbers that a double cannot represent, and repeated keys. Two such texts can parse
+ * to the same value and still be different messages.
  */
 
-/** Whether a number of a JSON text is another one once it was parsed. */
+/** Whether parsing changes the value of a number in a JSON text. */
 export function isRounded(source: string): boolean {
   const value = Number(source);
   if (!Number.isFinite(value)) return true;
   return digitsOf(source) !== digitsOf(String(value));
 }
 
-/** Significant digits and the power of ten of the first of them: the same for `1.50`, `15e-1` and `1.5`. */
+/** The significant digits, and the power of ten of the first one. The same for `1.50`, `15e-1` and `1.5`. */
 function digitsOf(source: string): string {
   const [, whole = "", fraction = "", power = "0"] =
     /^-?(\d+)(?:\.(\d+))?(?:e([+-]?\d+))?$/i.exec(source) ?? [];
@@ -21,19 +21,19 @@ function digitsOf(source: string): string {
   return `${digits.replace(/0+$/, "")}e${exponent}`;
 }
 
-/** What is no string, up to the next one that matters here. */
+/** Matches strings, brackets, braces and commas. */
 const token = /"(?:[^"\\]|\\.)*"|[{}[\],]/gsu;
 
-/** Contract: `text` is valid JSON. */
+/** Whether an object in the text has the same key twice. Contract: `text` is valid JSON. */
 export function repeatsKey(text: string): boolean {
-  /** The keys of each object that is open; undefined for a list. */
+  /** The keys of each open object. Undefined for an array. */
   const open: (Set<string> | undefined)[] = [];
   let isKeyNext = false;
   for (const [part] of text.matchAll(token)) {
     const isString = part.startsWith('"');
     if (isString && isKeyNext && !addKey(open.at(-1), part)) return true;
     if (!isString) nest(open, part);
-    // Behind an opening brace or a comma of an object.
+    // A key follows an opening brace, or a comma inside an object.
     isKeyNext = (part === "{" || part === ",") && open.at(-1) !== undefined;
   }
   return false;
@@ -44,7 +44,7 @@ function nest(open: (Set<string> | undefined)[], part: string): void {
   else if (part !== ",") open.push(part === "{" ? new Set() : undefined);
 }
 
-/** False: it is there already. Two spellings of one key are one key. */
+/** Returns false if the key is already there. Two spellings of one key count as the same key. */
 function addKey(keys: Set<string> | undefined, quoted: string): boolean {
   const key = quoted.includes("\\") ? (JSON.parse(quoted) as string) : quoted.slice(1, -1);
   if (keys?.has(key) === true) return false;

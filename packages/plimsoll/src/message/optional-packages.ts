@@ -1,15 +1,15 @@
-/** Packages that only a side path needs: who wants that path installs them, and everybody else has less to install. */
+/** Packages that only some features need. Users install them if they want the feature, and everybody else has less to install. */
 
 import { errorMessage } from "./error.ts";
 
 export type OptionalUse = "code" | "telemetry" | "tokenizers" | "embeddings";
 
 export interface OptionalPackages {
-  /** What they are for: the beginning of a sentence. */
+  /** The feature that needs the packages. It begins the sentence for the user. */
   readonly purpose: string;
-  /** What Plimsoll does without them: its end. */
+  /** What Plimsoll does without them. It ends that sentence. */
   readonly without: string;
-  /** By name, the versions that fit: as in `peerDependencies`. */
+  /** Package names and the versions that fit, as in `peerDependencies`. */
   readonly versions: Readonly<Record<string, string>>;
 }
 
@@ -29,7 +29,7 @@ export const optionalPackages: Readonly<Record<OptionalUse, OptionalPackages>> =
   },
   telemetry: {
     purpose: "Exporting telemetry (OTEL_EXPORTER_OTLP_ENDPOINT)",
-    without: "no telemetry is exported; /metrics works as ever",
+    without: "no telemetry is exported; /metrics still works",
     versions: {
       "@opentelemetry/api": "^1.10.0",
       "@opentelemetry/exporter-metrics-otlp-http": "^0.301.0",
@@ -46,17 +46,17 @@ export const optionalPackages: Readonly<Record<OptionalUse, OptionalPackages>> =
   },
   embeddings: {
     purpose: "Judging relevance by a sentence model (embedder)",
-    without: "word vectors do it",
+    without: "word vectors are used instead",
     versions: { "@huggingface/transformers": "^4.0.0" },
   },
 };
 
 export type Loaded<T> =
   | { readonly kind: "loaded"; readonly module: T }
-  /** In one sentence: what is wrong, what to do, and what happens until then. */
+  /** One sentence for the user: what is wrong, what to do, and what happens until then. */
   | { readonly kind: "unusable"; readonly sentence: string };
 
-/** Contract: never rejects. `load` throws where what it imported is not what it takes. */
+/** Contract: never rejects. `load` throws if the imported module is not the expected one. */
 export async function loadOptional<T>(
   use: OptionalUse,
   load: () => Promise<T>,
@@ -75,7 +75,7 @@ export function unusableSentence(use: OptionalUse, reason: string): string {
   return `${purpose} is off, because ${reason}: run "npm install ${wanted.join(" ")}". Until then ${without}.`;
 }
 
-/** More of it is for whoever mends the package. */
+/** Maximum number of characters of a package's own error message. More would only help the authors of the package. */
 const longestReason = 200;
 
 function reasonOf(use: OptionalUse, error: unknown): string {

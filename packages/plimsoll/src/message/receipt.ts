@@ -1,4 +1,7 @@
-/** Receipts: what one compaction took out and what survived, by class of evidence. Plain data, to be stored and shown. */
+/**
+ * Receipts. A receipt lists the facts that a compaction took out and those that survived, by class of evidence. Plain data, to be
+ * stored and shown.
+ */
 
 export const evidenceClasses = [
   "constraint",
@@ -15,9 +18,9 @@ export type EvidenceClass = (typeof evidenceClasses)[number];
 
 export interface ReceiptLine {
   readonly facts: number;
-  /** The view says them, word for word. */
+  /** Number of facts that are still in the view word for word. */
   readonly verbatim: number;
-  /** Nothing of the view says them: they are behind the handle. */
+  /** Number of facts that are no longer in the view and can only be read through the handle. */
   readonly behindHandle: number;
   readonly verbatimExamples: readonly ReceiptFact[];
   readonly behindHandleExamples: readonly ReceiptFact[];
@@ -25,7 +28,7 @@ export interface ReceiptLine {
 
 export interface ReceiptFact {
   readonly text: string;
-  /** Of the message in the log. */
+  /** Number of the message in the log. */
   readonly number: number;
 }
 
@@ -35,7 +38,7 @@ export interface Receipt {
   readonly tokensAfter: number;
   readonly milliseconds: number;
   readonly strategies: readonly string[];
-  /** 0…1 */
+  /** Share of the references in the view that can still be understood, from 0 to 1. */
   readonly coherence: number;
   readonly handles: readonly string[];
 }

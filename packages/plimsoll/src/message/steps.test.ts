@@ -1,4 +1,4 @@
-/** Long work leaves room for others: counted in lines, not in time. */
+/** Checks that long work leaves time for other work. Progress is counted in lines, not in time. */
 
 import { expect, test } from "vitest";
 import { seenFrom } from "../../test/generate/seen.ts";

@@ -1,15 +1,18 @@
-/** Long work in steps, between which others get their turn. How that is done arrives as an argument: this folder has no timers. */
+/**
+ * Splits long work into steps, so that other work gets its turn in between. The caller passes the pause as an argument because
+ * this folder has no timers.
+ */
 
-/** Resolves when the others have had their turn. */
+/** Resolves when other work has had its turn. */
 export type Pause = () => Promise<void>;
 
-/** Work that may be left at every `yield`, and gone on with. */
+/** Work that can be paused at every `yield` and resumed later. */
 export type InSteps<T> = Generator<undefined, T>;
 
-/** So many lines, or as much other work, in one piece: about 10 ms. */
+/** Amount of work in one step, in lines or the equivalent. One step takes about 10 ms. */
 export const costPerStep = 4096;
 
-/** Says when a step is over. */
+/** Decides when a step is over. */
 export class Steps {
   #spent = 0;
 
@@ -21,7 +24,7 @@ export class Steps {
   }
 }
 
-/** Without `pause` nobody else is there, and the work is done at once. */
+/** Without `pause`, runs the whole work at once, because nothing else is waiting. */
 export function inSteps<T>(work: InSteps<T>, pause: Pause | undefined): T | Promise<T> {
   return pause === undefined ? allAtOnce(work) : stepByStep(work, pause);
 }

@@ -1,52 +1,57 @@
-/** What a strategy is given, and what it answers: proposals. It never changes a message, and does no I/O. */
+/**
+ * The input and the result of a compaction strategy. A strategy only proposes edits: it never changes a message and does no I/O.
+ */
 
 import type { EditPlace } from "./edit.ts";
 import type { Message } from "./message.ts";
 import type { Unit } from "./unit.ts";
 
-/** A message that the model would see now. */
+/** A message that the model would currently see. */
 export interface VisibleMessage {
   readonly message: Message;
   readonly tokens: number;
   readonly bytes: number;
-  /** Must stay as it is … */
+  /** The message must stay unchanged, unless `mayGiveWay` is set and the request would not fit otherwise. */
   readonly isPinned: boolean;
-  /** … unless the request would not fit otherwise. */
+  /** A pinned message may be shortened after all if the request would not fit otherwise. */
   readonly mayGiveWay?: boolean;
-  /** In the log: what a mark in a shortened text refers to. */
+  /** Number of the message in the log. Marks in shortened texts refer to it. */
   readonly number: number;
-  /** As it is in the log, where the view shows less of it. */
+  /** The message as it is in the log, if the view shows less of it. */
   readonly original?: { readonly message: Message; readonly tokens: number };
 }
 
 export interface VisibleConversation {
   readonly messages: readonly VisibleMessage[];
-  /** Over `messages`, in order and without gaps: a call and its results are never apart. */
+  /** Units that cover `messages` in order and without gaps. A call and its results are always in the same unit. */
   readonly units: readonly Unit[];
-  /** Of the whole request, with system prompt and tools. */
+  /** Tokens of the whole request, including system prompt and tools. */
   readonly tokens: number;
-  /** The provider wants user and assistant in turns. */
+  /** Whether the provider requires user and assistant messages to alternate. */
   readonly mustAlternate: boolean;
-  /** Whether what is taken out will have a handle: not where nothing is kept, as for a file on the command line. */
+  /** Whether removed content will get a handle. False if nothing is stored, as for a file given on the command line. */
   readonly hasArchive: boolean;
-  /** Tools that open handles, where the model has them: what reading is called, and what they add as soon as a handle stands here. */
+  /**
+   * Plimsoll's tools that open handles, if the model has them: the name of the reading tool, and the tokens these tools add as
+   * soon as the view contains a handle.
+   */
   readonly ownTools?: { readonly readingTool: string; readonly tokens: number };
-  /** The summary of an earlier step, where one stands in the view. */
+  /** The summary from an earlier step, if the view contains one. */
   readonly summary?: string;
-  /** A summary that a model has made of the older part, and that was held against it. */
+  /** A summary of the older part that a model has written and Plimsoll has checked against the source. */
   readonly prepared?: string;
-  /** What messages would cost, as the target of this conversation counts. */
+  /** Counts the tokens of messages the way the target of this conversation does. */
   readonly weigh: (messages: readonly Message[]) => Promise<readonly number[]>;
 }
 
 export interface Goal {
-  /** More than this cannot be sent. */
+  /** Maximum number of tokens that can be sent. */
   readonly limitTokens: number;
-  /** So many tokens the request should have at most … */
+  /** Number of tokens that the request should have at most. */
   readonly tokens: number;
-  /** … and not fewer than this, where there is a choice: a view that is emptied is worth little. */
+  /** Number of tokens that the request should have at least, if there is a choice, because an emptied view is worth little. */
   readonly floorTokens: number;
-  /** Media that the provider would take in one request. */
+  /** The images and documents that the provider accepts in one request. */
   readonly media?: MediaRoom;
 }
 
@@ -55,29 +60,29 @@ export interface MediaRoom {
   readonly maxBytes: number;
 }
 
-/** What was taken out, for the text that stands in its place. */
+/** Describes removed content, for the text that takes its place. */
 export interface TakenOut {
-  /** Empty where there is no archive. */
+  /** Handle of the removed content. Empty if there is no archive. */
   readonly handle: string;
   readonly messages: number;
   readonly tokens: number;
 }
 
 /**
- * own: it has a handle of its own, which its text shows. shared: the summary in the same set of proposals shows one handle
- * for all of them, and for everything that earlier steps took out.
+ * "own": the edit has its own handle, and its text shows it. "shared": the summary in the same set of proposals shows one handle
+ * for all of them and for everything that earlier steps took out.
  */
 export type HandleUse = "own" | "shared";
 
-/** Messages are named by their index in the conversation. */
+/** A proposed edit. Messages are named by their index in the conversation. */
 export type Proposal =
-  /** Whole units, both ends included. */
+  /** Removes or folds whole units, both ends included. */
   | {
       readonly kind: "remove" | "fold";
       readonly first: number;
       readonly last: number;
       readonly reason: string;
-      /** An empty text leaves no trace in the place of what is gone; only with a shared handle. */
+      /** An empty text leaves no trace of the removed units. It is only allowed with a shared handle. */
       readonly textFor: (taken: TakenOut) => string;
       readonly handle?: HandleUse;
     }
@@ -97,7 +102,7 @@ export type Proposal =
       readonly text: string;
       readonly reason: string;
     }
-  /** The one text of ours behind the head; it takes the place of an earlier summary, and shows the shared handle. */
+  /** Plimsoll's one text after the head. It replaces an earlier summary and shows the shared handle. */
   | {
       readonly kind: "summary";
       readonly after: number;
@@ -105,12 +110,14 @@ export type Proposal =
       readonly textFor: (taken: TakenOut) => string;
     };
 
-/** Contract: a proposal that makes nothing smaller, or that a provider would reject, is dropped; so propose freely. */
+/**
+ * Contract: strategies may propose freely. A proposal is dropped if it makes nothing smaller or if a provider would reject it.
+ */
 export interface Strategy {
   readonly name: string;
-  /** Tried only when what came before it did not save enough. */
+  /** The strategy runs only if the strategies before it did not save enough. */
   readonly isLastResort?: true;
-  /** It gives itself up when it takes too long, and may have to wait for its turn. */
+  /** The strategy enforces its own time limit, and it may have to wait for its turn. */
   readonly keepsTime?: true;
   propose(
     conversation: VisibleConversation,
@@ -118,5 +125,5 @@ export interface Strategy {
   ): readonly Proposal[] | Promise<readonly Proposal[]>;
 }
 
-/** What a text costs. */
+/** Counts the tokens of a text. */
 export type CountTokens = (text: string) => number;

@@ -1,5 +1,6 @@
-/** Units and exchanges: what may be taken out of a conversation as a whole, and nothing smaller. */
+/** Splits conversations into units and exchanges. A unit is the smallest piece that can be taken out of a conversation. */
 
+import { isLogLine, shareOfLines } from "../text/log-lines.ts";
 import { type Message, messageText, type Part } from "./message.ts";
 
 export type UnitType =
@@ -10,31 +11,34 @@ export type UnitType =
   | "summary"
   | "placeholder"
   | "other";
-/** 1 is the highest. */
+/** 1 is the highest priority. */
 export type Priority = 1 | 2 | 3;
 
 export interface Unit {
   readonly id: string;
-  /** First and last message index, both included. More than one message: an exchange. */
+  /** Indexes of the first and last message, both included. */
   readonly first: number;
   readonly last: number;
   readonly type: UnitType;
   readonly priority: Priority;
-  /** The model's messages with tool calls, all their results, and the reasoning before them. */
+  /**
+   * Whether the unit has tool calls. It then contains the model's messages with calls, all results, and the reasoning before
+   * them.
+   */
   readonly isExchange: boolean;
 }
 
 export interface PriorityArea {
   readonly name: string;
   readonly priority: Priority;
-  /** Substrings, compared without case. */
+  /** Substrings to look for, ignoring case. */
   readonly patterns: readonly string[];
 }
 
 /**
- * Splits a conversation into units, in order and without gaps. Invariants: a tool call and its
- * results are always in the same unit, wherever the wire format puts the results; so are a message that
- * is nothing but reasoning, and the model's messages that it led to.
+ * Splits a conversation into units, in order and without gaps. Invariants: a tool call and its results are always in the same
+ * unit, wherever the wire puts the results. A message that contains only reasoning is in the same unit as the model's messages
+ * that it led to.
  */
 export function splitUnits(
   messages: readonly Message[],
@@ -60,7 +64,7 @@ export function splitUnits(
   return units;
 }
 
-/** For each message with calls, where the last of their results stands. A later call of the same id has its own. */
+/** Maps each message with calls to the index of the last of their results. A later call with the same id has its own results. */
 function findAnswers(messages: readonly Message[]): ReadonlyMap<number, number> {
   const answers = new Map<number, number>();
   const results = new Map<string, number>();
@@ -94,12 +98,15 @@ function endOfUnit(
   return last;
 }
 
-/** Both of the model, without results or words between them. */
+/** Whether this message and the next are both from the model, with nothing in between. */
 function areNeighbours(messages: readonly Message[], index: number): boolean {
   return messages[index]?.role === "assistant" && messages[index + 1]?.role === "assistant";
 }
 
-/** As where reasoning is a message of its own; beside other parts it goes wherever they go. */
+/**
+ * Whether the message contains nothing but reasoning, as on wires where reasoning is a separate message. Reasoning next to other
+ * parts simply moves with them.
+ */
 function isReasoning(message: Message | undefined): boolean {
   const parts = message?.parts ?? [];
   return parts.length > 0 && parts.every(({ kind }) => kind === "reasoning");
@@ -117,24 +124,21 @@ function resultIds(message: Message | undefined): readonly string[] {
 
 const codeLine =
   /^\s*(import |export |from \w+ import|def |class |function |const |let |var |#include|package |func |fn |pub |return |if \(|for \(|[{}]\s*$)|;\s*$/;
-const logLine =
-  /^\s*(\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d|\[?\d\d:\d\d:\d\d|(ERROR|WARN|INFO|DEBUG|TRACE)\b|\s+at \S+ \(|npm (ERR|WARN)|\[\w+\] )/;
 const planText = /(^|\n)\s*[-*] \[[ xX]\] |\b(PLAN|TODO|tasks)\.md\b/;
-/** Each plan has one of them, and few other texts do: they are found much faster. */
+/** Every plan contains one of these strings, and few other texts do. Searching for them is much faster than the pattern. */
 const planSigns = ["] ", ".md"] as const;
 const sampleLines = 200;
 
-/** A guess that only steers compression: a wrong one never loses content. */
+/** Guesses the type of a text. The guess only steers compression, so a wrong one never loses content. */
 export function detectType(text: string): UnitType {
   const beginning = text.slice(0, 20_000);
   if (planSigns.some((sign) => beginning.includes(sign)) && planText.test(beginning))
     return "plan_ref";
   const lines = text.split("\n", sampleLines).filter((line) => line.trim() !== "");
   if (lines.length < 3) return "message";
-  const share = (pattern: RegExp): number =>
-    lines.filter((line) => pattern.test(line)).length / lines.length;
-  if (share(logLine) >= 0.4) return "log";
-  if (text.includes("```") || share(codeLine) >= 0.3) return "code";
+  if (shareOfLines(lines, isLogLine) >= 0.4) return "log";
+  const hasCode = text.includes("```") || shareOfLines(lines, (line) => codeLine.test(line)) >= 0.3;
+  if (hasCode) return "code";
   return "message";
 }
 

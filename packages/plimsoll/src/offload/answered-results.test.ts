@@ -1,4 +1,4 @@
-/** Large results that were answered: which leave, which stay, and what stands in their place. */
+/** Large results that the model has answered: which ones references replace, which stay, and what the references say. */
 
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
@@ -14,7 +14,7 @@ import { type Message, messageText, type Part } from "../message/message.ts";
 import type { Goal, Proposal, VisibleConversation } from "../message/strategy.ts";
 import { type AnsweredResultsOptions, answeredResults } from "./answered-results.ts";
 
-/** The model has a tool that reads what leaves. */
+/** The model has a tool that reads results by their handle. */
 function seenFrom(messages: readonly Message[], seeing: Seeing = {}) {
   const ownTools = { readingTool: "read_result", tokens: 0 };
   return { ...bareFrom(messages, seeing), ownTools };
@@ -31,7 +31,7 @@ async function proposalsFor(
   return answeredResults(options).propose(seen, goal);
 }
 
-/** The messages of which something leaves. */
+/** Indexes of the messages in which something is replaced. */
 async function leaving(
   messages: readonly Message[] | VisibleConversation,
   options: AnsweredResultsOptions & Seeing = {},
@@ -41,7 +41,7 @@ async function leaving(
 }
 
 const large = "a line of output\n".repeat(300);
-/** 0 user, 1–2 a large result, 3–4 a small one, 5 the answer, 6 user. */
+/** 0 is the user, 1–2 a large result, 3–4 a small one, 5 the answer, 6 the user. */
 const talk = (output: string | readonly Part[] = large): readonly Message[] => [
   user("do it"),
   ...exchange("bash", { command: "ls -R" }, output),
@@ -60,7 +60,7 @@ describe("which", () => {
     [4097, [2]],
   ])("a text of %i bytes, at a threshold of 4096", async (bytes, expected) => {
     expect(await leaving(talk("x".repeat(bytes)))).toEqual(expected);
-    // Two bytes each.
+    // Each é has two bytes.
     expect(await leaving(talk(`${"é".repeat(2048)}${"x".repeat(bytes - 4096)}`))).toEqual(expected);
   });
 
@@ -205,7 +205,7 @@ describe("all or nothing", () => {
     expect(await proposalsFor(seen, options, goalOf(bare))).toHaveLength(1);
     expect(await proposalsFor(seen, options, goalOf(bare - 1))).toEqual([]);
     expect(await proposalsFor(seen, {}, goalOf(bare - 1))).toHaveLength(1);
-    // Tools of ours that come with the first handle count too.
+    // Plimsoll's tools, which are added with the first handle, count too.
     const ownTools = { readingTool: "read_result", tokens: 1 };
     expect(await proposalsFor({ ...seen, ownTools }, options, goalOf(bare))).toEqual([]);
   });

@@ -1,6 +1,7 @@
 /**
- * Large results that the model has answered to leave the window, each behind a handle of its own. Nothing is lost, so this
- * comes before anything that chooses. Where it leaves more room than it must, the newest show their first and last lines.
+ * Puts references, each with a handle of its own, in place of large results that the model has already answered. Nothing is lost,
+ * so this comes before any strategy that has to choose. If it frees more room than it must, the newest of these results still
+ * show their first and last lines.
  */
 
 import type { Message, Part } from "../message/message.ts";
@@ -14,18 +15,18 @@ import { anyHandle, describeResult, utf8Bytes } from "./reference-text.ts";
 import { leastTruncated, truncateText } from "./result-preview.ts";
 
 export interface AnsweredResultsOptions {
-  /** `result_offload_threshold`: a text of more bytes than this leaves. */
+  /** `result_offload_threshold`: a text of more bytes than this is replaced. */
   readonly threshold?: number | undefined;
   /**
-   * Whoever comes next chooses lines from the originals, and has one handle for all of them: a reference would only be in its
-   * way. So where references are not enough by themselves, nothing is proposed.
+   * If true, nothing is proposed unless references alone meet the goal. The next strategy chooses lines from the originals and
+   * has one handle for all of them, so references would only be in its way.
    */
   readonly isAllOrNothing?: boolean;
 }
 
 const defaultThreshold = 4096;
 
-/** Of a result at most so much is shown behind its reference. */
+/** Maximum that is shown of a result after its reference, as a share and in bytes. */
 const preview = { ofResult: 0.8, bytes: 16 * 1024 };
 
 export function answeredResults(options: AnsweredResultsOptions = {}): Strategy {
@@ -34,7 +35,7 @@ export function answeredResults(options: AnsweredResultsOptions = {}): Strategy 
     name: "offload_results",
     propose: async (conversation, goal) => {
       const { hasArchive, ownTools, tokens: before } = conversation;
-      // Without a tool that reads it a reference is a loss: an excerpt says more.
+      // If the model has no tool to read a reference, an excerpt tells it more.
       if (!hasArchive || ownTools === undefined || before <= goal.tokens) return [];
       const { readingTool } = ownTools;
       const leaving = resultsIn(conversation, threshold).map((result) => {
@@ -61,7 +62,7 @@ function proposalFor(threshold: number): (result: LeavingResult) => Proposal {
     part,
     inner,
     place: "no-file-read",
-    reason: `A result of ${bytes} bytes, over ${threshold}, that the model has answered to.`,
+    reason: `The model has already answered this result of ${bytes} bytes, more than ${threshold}.`,
     handle: "own",
     textFor: ({ handle }) => reference.replace(anyHandle, handle),
   });
@@ -77,13 +78,13 @@ interface LargeResult {
 }
 
 interface LeavingResult extends LargeResult {
-  /** What stands in its place. */
+  /** The text that replaces the result. */
   readonly reference: string;
-  /** The same, where lines of it follow. */
+  /** The reference to use if lines of the result follow it. */
   readonly intro: string;
 }
 
-/** Not what is pinned or of the highest priority, nor what says less already. */
+/** Excludes messages that are pinned or of priority 1, and results that are already shortened. */
 function resultsIn(
   { messages, units }: VisibleConversation,
   threshold: number,
@@ -102,7 +103,10 @@ function resultsIn(
   });
 }
 
-/** Where the model's last answer stands. One that ends the conversation may only be begun: what it answers to stays. */
+/**
+ * Index of the model's last answer; results before it are answered. An answer at the very end may be unfinished, so it is not
+ * counted, and the results that it responds to stay.
+ */
 function answeredBefore(messages: readonly VisibleMessage[]): number {
   const isModel = (visible: VisibleMessage | undefined): boolean =>
     visible?.message.role === "assistant";
@@ -132,7 +136,7 @@ function isReplaced(text: string, source: Part | undefined, inner: number): bool
   return before?.kind !== "text" || before.text !== text;
 }
 
-/** What the request would come to with references alone. */
+/** Tokens of the request if references replaced all of these results. */
 async function tokensAfter(
   { messages, tokens, weigh, ownTools }: VisibleConversation,
   leaving: readonly LeavingResult[],
@@ -173,7 +177,7 @@ function replaced(
   };
 }
 
-/** The newest first, as far as the room goes. */
+/** Newest first, as far as there is room. */
 function withPreviews(
   { messages }: VisibleConversation,
   room: number,
@@ -193,7 +197,7 @@ function withPreviews(
     .toReversed();
 }
 
-/** Of the message in which it stands: off by a little, a little more or less is shown. */
+/** The average of the message. If it is a little off, a little more or less is shown. */
 function tokensPerByte(visible: VisibleMessage | undefined): number {
   return Math.max(0.05, (visible?.tokens ?? 1) / Math.max(1, visible?.bytes ?? 1));
 }

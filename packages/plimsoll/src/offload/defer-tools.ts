@@ -1,4 +1,4 @@
-/** Which tools are told when all of them would take too much: MCP tools are held back first, then skills, built-ins never. */
+/** Chooses which tools stay in a list that takes too much: MCP tools are deferred first, then skills, built-ins never. */
 
 import { deferredToolsNote } from "../text/for-models.ts";
 import { matchesWildcard } from "../text/wildcard.ts";
@@ -6,37 +6,37 @@ import { matchesWildcard } from "../text/wildcard.ts";
 export type ToolClass = "builtin" | "skill" | "mcp";
 
 export interface WeighedTool {
-  /** Undefined: it is called by no name, and stays. */
+  /** Undefined: the tool has no name, and stays. */
   readonly name?: string;
   readonly class: ToolClass;
   readonly tokens: number;
 }
 
-/** Of the tools that may be held back, those that are told. */
+/** Of the tools that may be deferred, those that are in the list. */
 export interface SelectedTools {
-  /** In the order in which they stand. */
+  /** In the client's order. */
   readonly kept: readonly string[];
-  /** Behind everything else, in the order in which they came. */
+  /** After all other tools, in the order in which they were loaded. */
   readonly loaded: readonly string[];
 }
 
-/** What is left for tools that may be held back, beside all others. */
+/** Room for the tools that may be deferred, after all others are counted. */
 export interface ToolRoom {
   readonly tokens: number;
   readonly count: number;
 }
 
-/** When a tool was last called: the higher, the later; undefined for one that never was. */
+/** When a tool was last called: the higher, the later. Undefined: never. */
 export type LastUse = (name: string) => number | undefined;
 
-/** Skills are told before MCP tools. */
+/** Skills are listed before MCP tools. */
 const inOrder: readonly ToolClass[] = ["skill", "mcp"];
 
 export function mayBeDeferred({ name, class: kind }: WeighedTool): boolean {
   return name !== undefined && kind !== "builtin";
 }
 
-/** As many as there is room for: of each class those that were called last, then in the client's own order. */
+/** As many tools as there is room for: in each class those called last, then the others in the client's order. */
 export function selectTools(
   tools: readonly WeighedTool[],
   room: ToolRoom,
@@ -55,7 +55,7 @@ export function selectTools(
   return { kept: inClientsOrder(tools, kept), loaded: [] };
 }
 
-/** With these beside what is told; those that were not called for the longest time make room, but none of `stays`. */
+/** Adds these tools. If they do not fit, the tools unused for the longest time are deferred, but none of `stays`. */
 export function withLoaded(
   tools: readonly WeighedTool[],
   selected: SelectedTools,
@@ -82,7 +82,7 @@ export interface LoadedTools {
   readonly lastUse: LastUse;
 }
 
-/** So many of these, from the first on, that the room is no longer overdrawn. */
+/** The first of the candidates, as many as must go until the rest fits into the room. */
 function firstToGo(candidates: readonly NamedTools[], room: ToolRoom): ReadonlySet<string> {
   const gone = new Set<string>();
   let left = room;
@@ -99,7 +99,7 @@ function taken(room: ToolRoom, tools: readonly WeighedTool[]): ToolRoom {
   return { tokens, count: room.count - tools.length };
 }
 
-/** Tools of one name are told together, or not at all: the name is all that a search can say. */
+/** Tools of the same name are listed together or not at all, because a search can only return the name. */
 interface NamedTools {
   readonly name: string;
   readonly tokens: number;
@@ -116,7 +116,7 @@ function namedOf(tools: readonly WeighedTool[], kind: ToolClass): readonly Named
   return [...byName.values()];
 }
 
-/** Called last first; what was never called in the order that it has. */
+/** The most recently called first, then those that were never called, in their given order. */
 function byUse(tools: readonly NamedTools[], lastUse: LastUse): readonly NamedTools[] {
   const useOf = ({ name }: NamedTools): number => lastUse(name) ?? -1;
   return tools.toSorted((one, other) => useOf(other) - useOf(one));
@@ -130,7 +130,7 @@ function inClientsOrder(
   return [...new Set(listed)];
 }
 
-/** `mcp__*` and the like: a star stands for anything. */
+/** Compares the name with patterns such as `mcp__*`, where a star matches anything. */
 export function classOf(name: string, patterns: ToolPatterns): ToolClass {
   if (patterns.mcp.some((pattern) => matchesWildcard(pattern, name))) return "mcp";
   return patterns.skill.some((pattern) => matchesWildcard(pattern, name)) ? "skill" : "builtin";
@@ -141,10 +141,10 @@ export interface ToolPatterns {
   readonly skill: readonly string[];
 }
 
-/** Servers that are named in the note. */
+/** Maximum number of servers that the note names. */
 const namedServersMax = 24;
 
-/** Describes the deferred tools; it is shown with `tool_search`. */
+/** Describes the deferred tools. It is shown with `tool_search`. */
 export function deferralNote(
   deferred: readonly { readonly name: string; readonly server?: string }[],
   searchName: string,

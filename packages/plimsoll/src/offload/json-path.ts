@@ -1,17 +1,28 @@
-/** One value of a JSON text by its path: found in the bytes, which are neither parsed as a whole nor copied. */
+/** Finds one value of a JSON text by its path. Works on the bytes, without parsing the whole text or copying it. */
 
 import { jsonPathTexts } from "../text/for-models.ts";
+import {
+  backslash,
+  closeBrace,
+  closeBracket,
+  closingQuote,
+  comma,
+  isJsonSpace,
+  openBrace,
+  openBracket,
+  quote,
+} from "../text/json-bytes.ts";
 
 export type JsonSelection =
   | { readonly kind: "found"; readonly start: number; readonly end: number }
-  /** What is there instead, for the model. */
+  /** A sentence for the model that says what is there instead. */
   | { readonly kind: "absent"; readonly sentence: string };
 
 const stepsMax = 100;
 
 /**
- * `a.b[3].c`, also with `$` before it and names in quotes (`a["x.y"]`), or a JSON pointer (`/a/b/3`). Names and indexes
- * are not told apart: what a step means depends on what it is taken in. Undefined: it is no path.
+ * Reads `a.b[3].c`, also with `$` before it and names in quotes (`a["x.y"]`), or a JSON pointer (`/a/b/3`). Names and indexes are
+ * not distinguished: the meaning of a step depends on the value it is applied to. Undefined: the text is not a path.
  */
 export function readJsonPath(text: string): readonly string[] | undefined {
   const path = text.trim();
@@ -19,7 +30,7 @@ export function readJsonPath(text: string): readonly string[] | undefined {
   return steps === undefined || steps.length > stepsMax ? undefined : steps;
 }
 
-/** RFC 6901: ~1 is a slash, ~0 a tilde. */
+/** RFC 6901: ~1 is a slash, and ~0 is a tilde. */
 function pointerSteps(path: string): readonly string[] {
   return path
     .slice(1)
@@ -32,7 +43,7 @@ const dottedStep =
 
 function dottedSteps(path: string): readonly string[] | undefined {
   const start = path.startsWith("$") ? 1 : 0;
-  // As jq writes it: `.a`, `.[0]`, `.`
+  // jq's form: `.a`, `.[0]`, `.`
   const body = path.slice(start).replace(/^\.(?=\[|$)/, "");
   const steps: string[] = [];
   dottedStep.lastIndex = 0;
@@ -55,22 +66,14 @@ function unquoted(text: string | undefined): string | undefined {
   }
 }
 
-const quote = 0x22;
-const backslash = 0x5c;
-const comma = 0x2c;
-const openBrace = 0x7b;
-const closeBrace = 0x7d;
-const openBracket = 0x5b;
-const closeBracket = 0x5d;
-
 const noJson: JsonSelection = {
   kind: "absent",
   sentence: jsonPathTexts.notJson,
 };
-/** Thrown and caught in this file only: where brackets or quotes do not close. */
+/** Thrown and caught only in this file, if brackets or quotes are not closed. */
 const broken = Symbol("broken");
 
-/** Contract: one pass up to the value; of two members with one name the first counts. Never throws. */
+/** Contract: one pass up to the value. If two members have the same name, the first counts. Never throws. */
 export function selectJson(bytes: Uint8Array, steps: readonly string[]): JsonSelection {
   try {
     let at = afterSpace(bytes, hasMark(bytes) ? 3 : 0);
@@ -108,7 +111,7 @@ function stepInto(bytes: Uint8Array, at: number, step: string): number | Absence
   return { instead: jsonPathTexts.singleValue };
 }
 
-/** So many names are told when the one that was asked for is not there. */
+/** Maximum number of member names to list if the requested one is missing. */
 const memberNamesMax = 20;
 
 function memberOf(bytes: Uint8Array, at: number, name: string): number | Absence {
@@ -157,7 +160,7 @@ function elementOf(bytes: Uint8Array, at: number, step: string): number | Absenc
   return { instead: jsonPathTexts.noElement(elements - 1) };
 }
 
-/** Where the next member or element begins, or the bracket that closes. */
+/** The beginning of the next member or element, or the closing bracket. */
 function afterValue(bytes: Uint8Array, end: number, close: number): number {
   const next = afterSpace(bytes, end);
   if (bytes[next] === close) return next;
@@ -167,11 +170,11 @@ function afterValue(bytes: Uint8Array, end: number, close: number): number {
 
 function afterSpace(bytes: Uint8Array, from: number): number {
   let at = from;
-  while (at < bytes.length && isSpace(bytes[at] ?? 0)) at++;
+  while (at < bytes.length && isJsonSpace(bytes[at] ?? 0)) at++;
   return at;
 }
 
-/** Brackets are counted, and not compared: whoever reads the value sees what it is. */
+/** Counts brackets without comparing their kinds. The reader of the value will see what it is. */
 function endOfValue(bytes: Uint8Array, from: number): number {
   const first = bytes[from];
   if (first === quote) return endOfString(bytes, from);
@@ -188,16 +191,13 @@ function endOfValue(bytes: Uint8Array, from: number): number {
 }
 
 function endOfString(bytes: Uint8Array, from: number): number {
-  for (let at = from + 1; at < bytes.length; at++) {
-    if (bytes[at] === quote) return at + 1;
-    // Whatever is escaped ends nothing.
-    if (bytes[at] === backslash) at++;
-  }
-  throw broken;
+  const end = closingQuote(bytes, from + 1);
+  if (end < 0) throw broken;
+  return end + 1;
 }
 
 const word = /^(?:true|false|null|-?\d[\d.eE+-]*)$/;
-/** No number that means anything is longer. */
+/** No meaningful number is longer. */
 const wordMax = 400;
 
 function endOfWord(bytes: Uint8Array, from: number): number {
@@ -208,9 +208,5 @@ function endOfWord(bytes: Uint8Array, from: number): number {
 }
 
 function isOfWord(byte: number): boolean {
-  return !isSpace(byte) && byte !== comma && byte !== closeBrace && byte !== closeBracket;
-}
-
-function isSpace(byte: number): boolean {
-  return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
+  return !isJsonSpace(byte) && byte !== comma && byte !== closeBrace && byte !== closeBracket;
 }

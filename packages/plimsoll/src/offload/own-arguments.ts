@@ -1,19 +1,19 @@
-/** The arguments that a model wrote, field by field: lenient where the meaning is clear, else one sentence. */
+/** Reads the arguments that a model wrote, field by field. Lenient if the meaning is clear; otherwise says what is wrong. */
 
 import { isObject, type JsonObject, type JsonValue } from "../message/json.ts";
 import { argumentTexts } from "../text/for-models.ts";
 import { readJsonPath } from "./json-path.ts";
 
-/** 1-based, both inclusive. */
+/** Line numbers from 1, both included. */
 export interface LineRange {
   readonly first: number;
   readonly last: number;
 }
 
-/** A longer pattern is no pattern but content. */
+/** A longer pattern is content rather than a pattern. */
 const patternMax = 1000;
 
-/** No arguments are none; a model that wraps its JSON into a string means the JSON. */
+/** Empty input means no arguments. If a model wraps its JSON in a string, the JSON inside counts. */
 export function fieldsOf(input: string): JsonObject | undefined {
   if (input.trim() === "") return {};
   const value = parsed(input);
@@ -30,7 +30,7 @@ function parsed(text: string): JsonValue | undefined {
   }
 }
 
-/** What is null or empty counts as absent: some models fill in every field. */
+/** A field that is null or empty counts as absent, because some models fill in every field. */
 export type Field<T> =
   | { readonly kind: "given"; readonly value: T }
   | { readonly kind: "absent" }
@@ -61,7 +61,7 @@ export function countOf(fields: JsonObject, name: string, least: 0 | 1): Field<n
 
 export function patternOf(fields: JsonObject): Field<string> {
   const value = fields["grep"];
-  // White space alone may well be what is looked for.
+  // White space alone may be what the model is looking for.
   if (typeof value !== "string" || value === "") return textOf(fields, "grep");
   return value.length > patternMax
     ? wrong(argumentTexts.longPattern(patternMax))

@@ -3,7 +3,7 @@
 import type { ToolDefinition } from "../message/tool.ts";
 import { ownToolTexts } from "../text/for-models.ts";
 
-/** Only keywords that every provider takes: type, properties, required, additionalProperties, description. */
+/** Uses only keywords that every provider accepts: type, properties, required, additionalProperties, description. */
 export function ownDefinitions(nameOf: (tool: OwnToolName) => string): readonly ToolDefinition[] {
   const [read, recall] = [nameOf("read_result"), nameOf("recall")];
   return [
@@ -45,7 +45,10 @@ export function ownDefinitions(nameOf: (tool: OwnToolName) => string): readonly 
   ];
 }
 
-/** The note changes only when the tool list changes anyway: it comes before the whole conversation, and a change makes the provider read all of it again. */
+/**
+ * The note comes before the whole conversation, so any change to it makes the provider read everything again. It changes only
+ * when the tool list changes anyway.
+ */
 export function searchDefinition(
   nameOf: (tool: OwnToolName) => string,
   note: string,

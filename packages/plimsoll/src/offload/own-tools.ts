@@ -1,4 +1,4 @@
-/** The tools that Plimsoll answers itself: what the model is told of them, and what they are called beside others. */
+/** The tools that Plimsoll answers itself: their definitions, their names next to the client's, and how calls are read. */
 
 import type { JsonObject } from "../message/json.ts";
 import type { ToolDefinition } from "../message/tool.ts";
@@ -15,14 +15,14 @@ import {
 import { type OwnToolName, ownDefinitions, searchDefinition } from "./own-definitions.ts";
 
 export interface OwnTools {
-  /** Always in the same order; for the same names always the same bytes. `tool_search` is not among them. */
+  /** Always in the same order, and the same bytes for the same names. Does not include `tool_search`. */
   readonly definitions: readonly ToolDefinition[];
-  /** Behind them, where tools of the client's are held back; the note says how many. */
+  /** The definition of `tool_search`, which follows the others if tools of the client are deferred. The note says how many. */
   search(note: string): ToolDefinition;
-  /** The tool of ours that goes by this name here; undefined for any other. */
+  /** The Plimsoll tool with this name. Undefined: it is not one of Plimsoll's. */
   named(name: string): OwnToolName | undefined;
   nameOf(tool: OwnToolName): string;
-  /** A client's tool has one of our names, so ours go by longer ones. */
+  /** A tool of the client has the name of one of Plimsoll's tools, so all of Plimsoll's have longer names. */
   readonly isRenamed: boolean;
 }
 
@@ -35,13 +35,13 @@ const ownNames: readonly OwnToolName[] = [
 const usual = ownToolsWith("");
 const stepped = ownToolsWith("plimsoll_");
 
-/** A client keeps its names. If one of them is ours, all of ours get the same prefix: the first that is free. */
+/** The client keeps its names. If one of them is Plimsoll's too, all of Plimsoll's tools get the first prefix that is free. */
 export function ownToolsBeside(clientNames: ReadonlySet<string>): OwnTools {
   const isFree = ({ nameOf }: OwnTools): boolean =>
     ownNames.every((tool) => !clientNames.has(nameOf(tool)));
   if (isFree(usual)) return usual;
   if (isFree(stepped)) return stepped;
-  // Each name of the client's takes one prefix at most, so one of these is free.
+  // Each name of the client blocks at most one prefix, so one of these is free.
   for (let number = 2; number <= clientNames.size + 1; number++) {
     const further = ownToolsWith(`plimsoll${number}_`);
     if (isFree(further)) return further;
@@ -73,24 +73,24 @@ export type OwnCall =
   | {
       readonly kind: "read_result";
       readonly refId: string;
-      /** Bytes of UTF-8. */
+      /** In bytes of UTF-8. */
       readonly offset?: number;
       readonly limit?: number;
       readonly grep?: string;
       readonly lines?: LineRange;
-      /** A path that `readJsonPath` reads. */
+      /** A path that `readJsonPath` accepts. */
       readonly json?: string;
     }
   | { readonly kind: "recall"; readonly query: string; readonly budget?: number }
   | { readonly kind: "compact_context" }
   | { readonly kind: "tool_search"; readonly query: string }
-  /** What was wrong, for the model. */
+  /** A sentence for the model that says what was wrong. */
   | { readonly kind: "invalid"; readonly sentence: string };
 
-/** What is longer asks for nothing more: the words of the beginning are searched. */
+/** Only the beginning of a longer query is searched for, because the rest adds nothing. */
 const queryMax = 4000;
 
-/** Contract: never throws. Fields that are unknown, null or empty count as absent; "10" is a number. */
+/** Contract: never throws. Unknown, null and empty fields count as absent, and "10" counts as a number. */
 export function readOwnCall(tool: OwnToolName, input: string): OwnCall {
   if (tool === "compact_context") return { kind: "compact_context" };
   const fields = fieldsOf(input);
@@ -159,7 +159,7 @@ function invalid(sentence: string): OwnCall {
 
 export interface OwnAnswer {
   readonly text: string;
-  /** In the wire's own form, in place of the text. */
+  /** Replaces the text, in the wire's own form. */
   readonly blocks?: readonly JsonObject[];
   readonly isError: boolean;
 }

@@ -1,4 +1,4 @@
-/** The lines of a content that match a pattern, with their numbers and what stands around them. */
+/** The lines of a content that match a pattern, with their numbers and the lines around them. */
 
 import { grouped } from "../text/digits.ts";
 import { pageTexts } from "../text/for-models.ts";
@@ -12,49 +12,49 @@ import {
   textBetween,
 } from "./text-bytes.ts";
 
-/** Places in the bytes that were searched. */
+/** Positions are byte offsets in the searched bytes. */
 export interface LineMatch {
-  /** 0 for the first line. */
+  /** Line number. The first line is 0. */
   readonly line: number;
-  /** Of the line, without its line feed. */
+  /** The line without its line feed. */
   readonly start: number;
   readonly end: number;
-  /** Of the match in it. */
+  /** Where the match begins. */
   readonly from: number;
 }
 
 export type LineMatches =
   | {
       readonly kind: "matched";
-      /** The first ones, in order. One for each line; of a line over `longLineBytes`, one for each match. */
+      /** The first matches in order: one per line, or every match in a line of more than `longLineBytes`. */
       readonly matches: readonly LineMatch[];
-      /** Of all that were counted. */
+      /** Number of all matches that were counted. */
       readonly total: number;
-      /** There are more than were counted. */
+      /** There are more matches than were counted. */
       readonly isMore: boolean;
-      /** The pattern is no valid regular expression, so its characters were searched. */
+      /** The pattern is not a valid regular expression, so it was searched for literally. */
       readonly isLiteral: boolean;
     }
   | { readonly kind: "too-slow" }
   | { readonly kind: "failed" };
 
 export interface MatchWindow {
-  /** What begins before it is not wanted, though a pattern may look at it. */
+  /** Matches that begin before this offset are not returned, but a pattern may look at the text before it. */
   readonly from: number;
-  /** So many matches are given back. */
+  /** Maximum number of matches to return. */
   readonly most: number;
 }
 
-/** Contract: never rejects, and ends in bounded time whatever the pattern is. `bytes` begin where a line does. */
+/** Contract: never rejects, and ends in bounded time whatever the pattern is. `bytes` must begin at the start of a line. */
 export type MatchLines = (
   bytes: Uint8Array,
   pattern: string,
   window: MatchWindow,
 ) => Promise<LineMatches>;
 
-/** A line like that is data without line ends: each match in it is worth showing. */
+/** A longer line is data without line breaks, so every match in it is shown. */
 export const longLineBytes = 1_000;
-/** More in one answer nobody reads; there is a next page. */
+/** Nobody reads more in one answer. The next page has the rest. */
 const shownMax = 50;
 
 export interface MatchRequest {
@@ -71,7 +71,7 @@ export async function readMatches(
 ): Promise<Page> {
   const { bytes, title } = chosen;
   const start = startOfCharacter(bytes, request.offset);
-  // All of its first line, however far behind its beginning: how long a line is and what it matches is a matter of the whole line.
+  // Searches the whole first line, even if the offset is far after its beginning, because its matches depend on all of it.
   const first = lineStart(bytes, start);
   const found = await matchLines(bytes.subarray(first), request.pattern, {
     from: start - first,
@@ -97,7 +97,7 @@ export async function readMatches(
   return fitting({ bytes, matches, head, limit: request.limit, total: found.total }, room);
 }
 
-/** The places of matches in the whole text: they were counted from `first` on. */
+/** Converts positions that were counted from `first` on into positions in the whole text. */
 function placed(
   matches: readonly LineMatch[],
   { bytes, firstLine }: Chosen,
@@ -130,7 +130,7 @@ interface Answer {
   readonly total: number;
 }
 
-/** Lines around a match, and bytes shown of a line. Where there is little room, less of both. */
+/** Number of lines around a match, and of bytes shown of a line. With little room, both are smaller. */
 interface Style {
   readonly around: number;
   readonly width: number;
@@ -149,7 +149,7 @@ function fitting(answer: Answer, room: PageRoom): Page {
       const tokens = room.count(text);
       const isSmall = new TextEncoder().encode(text).length <= answer.limit || most === 1;
       if (tokens <= room.tokens && isSmall) return { kind: "page", text };
-      // Less around a single match is tried before none of it is shown.
+      // Before a single match is given up, a smaller style is tried.
       most = most === 1 ? 0 : Math.max(1, Math.floor(most * 0.7));
     }
   }
@@ -164,12 +164,12 @@ function written({ bytes, matches, head, total }: Answer, most: number, style: S
   return [`[${head}${here}${rest}]`, ...rowsOf(bytes, listedMatches, style)].join("\n");
 }
 
-/** From where a search finds this match and none before it. */
+/** The offset from which a search finds this match and none before it. */
 function offsetOf({ start, end, from }: LineMatch): number {
   return end - start > longLineBytes ? from : start;
 }
 
-/** As grep writes them: `12:` a match, `11-` a line beside it, `--` where lines are left out. */
+/** In grep's format: `12:` is a match, `11-` a line next to it, `--` a gap. */
 function rowsOf(
   bytes: Uint8Array,
   matches: readonly LineMatch[],
@@ -229,7 +229,7 @@ function cutLine(bytes: Uint8Array, start: number, end: number, width: number): 
   return `${textBetween(bytes, start, startOfCharacter(bytes, start + width))}…`;
 }
 
-/** Of a line that is cut, what stands around the match, and where: `12@48231:` is line 12, byte 48231. */
+/** If the line is cut, shows the text around the match and its position: `12@48231:` is line 12, byte 48231. */
 function matchRow(bytes: Uint8Array, match: LineMatch, width: number): string {
   const { line, start, end, from } = match;
   if (end - start <= width) return `${line}:${textBetween(bytes, start, end)}`;
@@ -240,22 +240,22 @@ function matchRow(bytes: Uint8Array, match: LineMatch, width: number): string {
   return `${line}@${from}:${before}${textBetween(bytes, first, last)}${after}`;
 }
 
-/** What is paged: the content, or what was chosen of it. */
+/** The content to page through, or the chosen part of it. */
 export interface Chosen {
   readonly kind: "chosen";
-  /** Of the header. */
+  /** Title for the header of the answer. */
   readonly title: string;
   readonly bytes: Uint8Array;
-  /** The number of its first line in the content. */
+  /** Number of its first line in the whole content. */
   readonly firstLine: number;
 }
 
 export type Page =
   | { readonly kind: "page"; readonly text: string }
-  /** There is nothing to give: why, and what to ask for instead. */
+  /** There is nothing to return. The text says why, and what to ask for instead. */
   | { readonly kind: "refused"; readonly text: string };
 
-/** What the answer may cost, its header included. */
+/** The maximum cost of the answer, including its header. */
 export interface PageRoom {
   readonly tokens: number;
   readonly count: (text: string) => number;

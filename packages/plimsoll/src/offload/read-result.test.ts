@@ -6,7 +6,7 @@ import { type PageRequest, readPage } from "./read-result.ts";
 const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text);
 const plenty = { tokens: 1_000_000, count: (text: string) => text.length };
 
-/** As a pattern is matched in earnest, for texts without long lines. */
+/** Matches like the real implementation, for texts without long lines. */
 const matchLines: MatchLines = async (bytes, pattern, { from, most }) => {
   const lines = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes).split("\n");
   let start = 0;

@@ -1,4 +1,4 @@
-/** From content to the page that was asked for. Pages, put together, are the content byte for byte. */
+/** Returns the requested page of a content. All pages put together are the content, byte for byte. */
 
 import { grouped } from "../text/digits.ts";
 import { pageTexts } from "../text/for-models.ts";
@@ -21,11 +21,11 @@ import {
   textBetween,
 } from "./text-bytes.ts";
 
-/** Text as UTF-8: 50 MB of it are read where they lie. */
+/** Text as UTF-8 bytes. Even 50 MB are read in place. */
 export interface PageContent {
-  /** What the model called it by: `pl_…`, `#12`. */
+  /** The name that the model used: `pl_…` or `#12`. */
   readonly name: string;
-  /** What it is, in a few words. */
+  /** A description in a few words. */
   readonly what?: string;
   readonly bytes: Uint8Array;
 }
@@ -52,7 +52,7 @@ export async function readPage(
   const limit = Math.min(request.limit ?? limitBytes.usual, limitBytes.max);
   const offset = request.offset ?? 0;
   const size = chosen.bytes.length;
-  // A pattern may match the very end.
+  // A pattern may match at the very end.
   const isPast = request.grep === undefined ? offset >= size : offset > size;
   if (offset > 0 && isPast)
     return refused(pageTexts.offsetPastEnd(chosen.title, offset, grouped(size)));
@@ -68,7 +68,7 @@ function refused(text: string): Refused {
   return { kind: "refused", text };
 }
 
-/** First the value, then lines of it. */
+/** Selects the JSON value first, and then lines of it. */
 function choose(content: PageContent, { json, lines }: PageRequest): Choice {
   const { name, what, bytes } = content;
   const title = what === undefined ? name : `${name}, ${oneLine(what, 80)}`;
@@ -92,7 +92,7 @@ function chooseValue(
 
 const quote = 0x22;
 
-/** A string is given as its text: that has lines, and can be searched. A lone surrogate has no place in UTF-8. */
+/** A string is returned as its text, so that it has lines and can be searched. With a lone surrogate it stays JSON. */
 function plainValue(value: Uint8Array): Uint8Array {
   if (value[0] !== quote) return value;
   try {
@@ -122,9 +122,9 @@ function chooseLines(title: string, bytes: Uint8Array, { first, last }: LineRang
   };
 }
 
-/** A text of some size never has more bytes per token; counting more than could fit would be for nothing. */
+/** A longer text never has more bytes per token than this. Counting more than could fit would be wasted work. */
 const tokenBytesMax = 16;
-/** Each step brings it closer by a tenth at least. */
+/** Each step makes the page at least a tenth smaller. */
 const stepsMax = 100;
 
 function plainPage({ title, bytes }: Chosen, offset: number, limit: number, room: PageRoom): Page {
@@ -142,7 +142,7 @@ function plainPage({ title, bytes }: Chosen, offset: number, limit: number, room
   return refused(pageTexts.noRoom(title));
 }
 
-/** At least one character, or a model would ask for the same page for ever. */
+/** A page has at least one character. Otherwise a model would ask for the same page forever. */
 function pageEnd(bytes: Uint8Array, start: number, most: number): number {
   const end = startOfCharacter(bytes, start + most);
   return end > start ? end : endOfCharacter(bytes, start + 1);

@@ -1,4 +1,4 @@
-/** What stands in place of a result: short, true, and with nothing in it that only we may say. */
+/** The reference in place of a result is short and true, and quotes nothing that only Plimsoll may say. */
 
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";

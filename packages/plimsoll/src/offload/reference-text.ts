@@ -1,4 +1,4 @@
-/** The reference that stands in place of a result: how large it was, what it is, how it begins, and where all of it is. */
+/** The reference that replaces a result: says how large the result was, what it is, how it begins, and how to read all of it. */
 
 import { withoutHandles } from "../message/handle.ts";
 import { isObject, type JsonValue } from "../message/json.ts";
@@ -8,28 +8,28 @@ import { oneSeenLine } from "../text/unseen.ts";
 
 export interface DescribedResult {
   readonly text: string;
-  /** Of the text, in UTF-8. */
+  /** Size of the text in UTF-8. */
   readonly bytes: number;
-  /** What was called; absent where no call is known. */
+  /** Name of the tool that was called. Absent if the call is not known. */
   readonly tool?: string | undefined;
   readonly handle: string;
-  /** What the tool that reads it is called here; absent where the model has none. */
+  /** Name of the tool that reads results. Absent if the model has none. */
   readonly readingTool?: string | undefined;
-  /** What follows the reference; then it does not quote the beginning. */
+  /** What follows the reference. If something follows, the reference does not quote the beginning. */
   readonly followedBy?: FollowedBy | undefined;
 }
 
-/** Of the beginning: so many characters, and no more bytes, because other scripts cost more. */
+/** Maximum length of the quoted beginning. Bytes are limited too, because other scripts cost more. */
 const preview = { chars: 200, bytes: 300 };
 const toolChars = 64;
-/** Larger texts are not parsed to say what keys they have. */
+/** Larger texts are not parsed to list their keys. */
 const parsedChars = 4 * 1024 * 1024;
 const shape = { chars: 160, keys: 12, innerKeys: 6, keyChars: 32 };
 
-/** Stands for a handle until it is known: as long as any, and a token for each of its characters, so it is never too cheap. */
+/** Placeholder until the handle is known. It is as long as a handle and costs a token per character, so it is never too cheap. */
 export const anyHandle = "pl_4X7q2W9z5K8v3J6y1B7f4H";
 
-/** Contract: one line, whatever the result is; usually some 110 tokens, and never many more than 200. */
+/** Contract: one line, whatever the result is. Usually about 110 tokens, and never many more than 200. */
 export function describeResult(result: DescribedResult): string {
   const { text, bytes, handle, followedBy, readingTool } = result;
   return movedResult({
@@ -44,7 +44,7 @@ export function describeResult(result: DescribedResult): string {
   });
 }
 
-/** Of an image or a document: there is nothing of it to quote, and nothing to read as text. */
+/** For an image or a document, which cannot be quoted or read as text. */
 export function describeMedia(media: {
   readonly kind: "image" | "document";
   readonly tool: string;
@@ -63,7 +63,7 @@ function linesIn(text: string): string {
   return lines === 1 ? "1 line" : `${grouped(lines)} lines`;
 }
 
-/** White space shrinks, so more than is shown is looked at. */
+/** White space shrinks, so this many times as many characters are read as shown. */
 const lookedAt = 5;
 
 function beginningOf(text: string): string {
@@ -85,19 +85,19 @@ export function utf8Bytes(text: string): number {
   return encoder.encode(text).length;
 }
 
-/** One line of what can be seen, in which nothing looks like ours. */
+/** The visible text on one line, without anything that looks like Plimsoll's own marks. */
 function harmless(text: string): string {
   return withoutOurMarks(oneSeenLine(text)).trim();
 }
 
-/** Handles, notices and gaps are for us to write: what somebody else wrote must not pass for them. Never longer than before. */
+/** Changes text that looks like a handle, notice or mark, because only Plimsoll may write these. Never makes it longer. */
 export function withoutOurMarks(text: string): string {
   return withoutHandles(text)
     .replace(/\[(?=\s*Plimsoll\b)/gi, "(")
     .replace(/\[(?=\s?…)/g, "(");
 }
 
-/** The keys of JSON with their types, as far as there is room; undefined for what is not an object or a list. */
+/** The keys of JSON with their types, as far as there is room. Undefined: the text is not an object or a list. */
 function shapeOf(text: string): string | undefined {
   if (!/^\s*[[{]/.test(text) || text.length > parsedChars) return undefined;
   try {

@@ -1,4 +1,4 @@
-/** Less than a whole result: its ends, what stands out in it, and what a model makes of it. */
+/** Shorter versions of a result: its first and last lines, the lines that stand out, and the extract of a model. */
 
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
@@ -74,7 +74,7 @@ describe("first and last lines", () => {
 
 const standsOut = (line: string): number => (line.includes("ERROR") ? 3 : 0);
 
-/** About 200 KB, with one error in it. */
+/** About 200 KB, with one error. */
 const log = [...lines(5000), "ERROR: the hull is breached", ...lines(5000)].join("\n");
 
 describe("an extract without a model", () => {

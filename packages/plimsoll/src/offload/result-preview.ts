@@ -1,4 +1,4 @@
-/** Other ways to say less than a whole result: its first and last lines, or what stands out in it. */
+/** Other shorter versions of a result: its first and last lines, or the lines that stand out. */
 
 import { detectType } from "../message/unit.ts";
 import { grouped } from "../text/digits.ts";
@@ -12,7 +12,7 @@ import {
   textBetween,
 } from "./text-bytes.ts";
 
-/** `tool_output_mode` of the configuration. */
+/** `tool_output_mode` in the configuration. */
 export type OutputMode = "auto" | "read-grep" | "truncate" | "full-chunked";
 
 export interface ModeChoice {
@@ -20,7 +20,7 @@ export interface ModeChoice {
   readonly text: string;
   /** Whether the model can call the tool that reads results. */
   readonly canRead: boolean;
-  /** Whether a model is there that can extract. */
+  /** Whether there is a model that can extract. */
   readonly hasModel: boolean;
 }
 
@@ -31,7 +31,7 @@ export function chooseMode(choice: ModeChoice): Exclude<OutputMode, "auto"> {
   return canRead ? "read-grep" : "truncate";
 }
 
-/** Prose, or a log: what can be told in fewer words. Of data and code every byte may be the one that matters. */
+/** True for prose and logs, which can be said in fewer words. In data and code, every byte may be the one that matters. */
 function isReading(text: string): boolean {
   if (/^\s*[[{<]/.test(text)) return false;
   const type = detectType(text);
@@ -39,15 +39,15 @@ function isReading(text: string): boolean {
 }
 
 const encoder = new TextEncoder();
-/** Of the room, for the beginning; the rest is for the end. */
+/** Share of the room for the beginning. The rest is for the end. */
 const headShare = 0.6;
-/** The marker takes no more. */
+/** Upper bound for the length of the mark in the middle. */
 const markerBytes = 64;
 export const leastTruncated = 256;
 
 /**
- * The first and the last lines, with a marker between them. Contract: no more than `mostBytes` of UTF-8, where that is
- * at least `leastTruncated`; cut between lines, and only where a line is longer than the room, between characters.
+ * The first and the last lines, with a mark between them. Contract: at most `mostBytes` of UTF-8, if that is at least
+ * `leastTruncated`. Cuts between lines. Only if a line is longer than the room does it cut between characters.
  */
 export function truncateText(text: string, mostBytes: number): string {
   const bytes = encoder.encode(text);
@@ -69,7 +69,7 @@ export function truncateText(text: string, mostBytes: number): string {
   ].join("\n");
 }
 
-/** Behind a line feed, unless that would leave less than half of the room. */
+/** Ends after a line feed, unless that would use less than half of the room. */
 function headEnd(bytes: Uint8Array, most: number): number {
   const start = lineStart(bytes, most);
   return start > most / 2 ? start : startOfCharacter(bytes, most);
@@ -82,20 +82,20 @@ function tailStart(bytes: Uint8Array, least: number): number {
 }
 
 export interface Extraction {
-  /** For all of it. */
+  /** Maximum number of bytes of the whole extract. */
   readonly mostBytes: number;
-  /** How much a line stands out; 0 for most. */
+  /** How much a line stands out. 0 for most lines. */
   readonly standsOut: (line: string) => number;
-  /** What a model makes of a chunk; undefined when it makes nothing of it. */
+  /** A model's extract of a chunk. Undefined: it found nothing to extract. */
   readonly byModel?: (chunk: string, mostBytes: number) => Promise<string | undefined>;
 }
 
-/** A chunk is of this size, and larger only where there would be too many of them. */
+/** Chunks have this size, unless there would be too many of them. Then they are larger. */
 const chunking = { bytes: 32 * 1024, most: 16 };
-/** A model reads so many of them, those first in which most stands out. */
+/** A model reads at most this many chunks: those in which the lines stand out most. */
 const askedMost = 8;
 
-/** Chunks, what matters in each, and that together. Contract: no more than `mostBytes`, as `truncateText`; never rejects. */
+/** Joins the important parts of all chunks. Contract: at most `mostBytes`, as in `truncateText`; never rejects. */
 export async function extractText(text: string, extraction: Extraction): Promise<string> {
   const chunks = chunksOf(text);
   const asked = toAsk(chunks, extraction);
@@ -118,7 +118,7 @@ export async function extractText(text: string, extraction: Extraction): Promise
   );
 }
 
-/** Only what is something, and less than its source. */
+/** Accepts an extract only if it is not empty and shorter than its source. */
 async function byModel(
   chunk: string,
   share: number,
@@ -163,10 +163,10 @@ function chunkEnd(bytes: Uint8Array, from: number, most: number): number {
 }
 
 const longestLine = 300;
-/** Beginning and end of a chunk say what it is. */
+/** The beginning and the end of a chunk show what it is. */
 const edge = { lines: 2, worth: 1 };
 
-/** The lines that stand out, where they stood; a line that differs from another only in its numbers is shown once. */
+/** The lines that stand out, in order. Of lines that differ only in their numbers, one is shown. */
 function standingOut(chunk: string, mostBytes: number, standsOut: Extraction["standsOut"]): string {
   const lines = chunk.split("\n").map((line) => line.trimEnd());
   const known = new Set<string>();
@@ -194,7 +194,7 @@ function standingOut(chunk: string, mostBytes: number, standsOut: Extraction["st
     .join("\n");
 }
 
-/** A line costs itself, its end, and a line for the gap before it. */
+/** Cost of a line in addition to its text: its line feed, and a line for the gap before it. */
 const gapBytes = 5;
 
 function fitting(mostBytes: number): (line: { readonly preview: string }) => boolean {

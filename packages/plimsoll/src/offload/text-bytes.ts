@@ -1,8 +1,8 @@
-/** Text as bytes of UTF-8: cut between characters, counted in lines, written as numbers for people. */
+/** Text as UTF-8 bytes: cutting between characters, and counting lines. */
 
 const lineFeed = 0x0a;
 
-/** The bytes that continue a character are 10xxxxxx. */
+/** Bytes of the form 10xxxxxx continue a character. */
 export function startOfCharacter(bytes: Uint8Array, index: number): number {
   let at = Math.max(0, Math.min(bytes.length, index));
   while (at > 0 && at < bytes.length && ((bytes[at] ?? 0) & 0xc0) === 0x80) at--;
@@ -15,20 +15,19 @@ export function endOfCharacter(bytes: Uint8Array, index: number): number {
   return at;
 }
 
-/** Line feeds between two places. */
 export function countFeeds(bytes: Uint8Array, start: number, end: number): number {
   let feeds = 0;
   for (let at = start; at < end; at++) if (bytes[at] === lineFeed) feeds++;
   return feeds;
 }
 
-/** A line feed at the very end ends a line and begins none. */
+/** A line feed at the very end does not begin another line. */
 export function countLines(bytes: Uint8Array): number {
   if (bytes.length === 0) return 0;
   return countFeeds(bytes, 0, bytes.length - 1) + 1;
 }
 
-/** Without the line feed that ends it. */
+/** The end of the line, before its line feed. */
 export function lineEnd(bytes: Uint8Array, from: number): number {
   const feed = bytes.indexOf(lineFeed, from);
   return feed < 0 ? bytes.length : feed;
@@ -44,7 +43,7 @@ export function textBetween(bytes: Uint8Array, start: number, end: number): stri
   return decoder.decode(bytes.subarray(start, end));
 }
 
-/** On one line, and no longer than this. */
+/** One line of at most this many characters. */
 export function oneLine(text: string, chars: number): string {
   const line = text.replace(/[\p{Cc}\u2028\u2029]+/gu, " ");
   return line.length > chars ? `${line.slice(0, chars).replace(/[\ud800-\udbff]$/, "")}…` : line;

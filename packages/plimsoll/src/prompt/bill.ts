@@ -1,22 +1,22 @@
-/** What tokens cost. Unknown stays unknown: a sum with an unknown part has no figure. */
+/** Computes the cost of tokens. If any part of a sum is unknown, the whole sum is unknown. */
 
 import type { Usage } from "../message/message.ts";
 import { readingCost } from "./compaction-payoff.ts";
 import type { PriceList } from "./price-rows.ts";
 
-/** Input by how it is billed, without overlap; together with `output` everything that is paid for. */
+/** Input tokens by how they are billed, without overlap. Together with `output` they are everything that is paid for. */
 export interface BilledTokens {
   readonly fresh: number;
   readonly cacheRead: number;
   readonly cacheWrite: number;
-  /** Written for the long time to live; not in `cacheWrite`. */
+  /** Cache writes with the long lifetime. They are not part of `cacheWrite`. */
   readonly cacheWriteLong?: number;
   readonly output: number;
 }
 
 const perMillion = 1_000_000;
 
-/** US dollars; undefined: unknown. */
+/** The cost in US dollars, or undefined if it is unknown. */
 export function costOf(tokens: BilledTokens, { prices }: PriceList): number | undefined {
   if (prices === undefined) return undefined;
   const long = tokens.cacheWriteLong ?? 0;
@@ -31,8 +31,9 @@ export function costOf(tokens: BilledTokens, { prices }: PriceList): number | un
 }
 
 /**
- * `inputTokens` has everything the model read, on every wire: Anthropic's own figure leaves the cache out and is added up
- * by `wire/anthropic/answer.ts`; OpenAI's has it, and `cached_tokens` are a part of it. Absent figures count as fresh.
+ * `inputTokens` includes everything the model read, on every wire. Anthropic's own figure excludes the cache, so
+ * `wire/anthropic/answer.ts` adds it. OpenAI's figure includes it, and `cached_tokens` is a part of it. Tokens of unreported
+ * kinds count as fresh.
  */
 export function billedOf(usage: Usage): BilledTokens {
   const cacheRead = Math.min(usage.cacheReadTokens ?? 0, usage.inputTokens);
@@ -53,7 +54,7 @@ export interface Spent {
   readonly tokensAfter: number;
 }
 
-/** By what was reported; nothing is said where prices or usage are unknown. */
+/** The cost by reported usage, and the saving. Empty if prices or usage are unknown. */
 export function moneyOf(
   list: PriceList,
   { usage, tokensBefore, tokensAfter }: Spent,

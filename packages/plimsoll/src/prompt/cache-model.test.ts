@@ -39,7 +39,7 @@ const atEnd = (blocks: readonly CacheBlock[]): CacheRequest => ({
 const sent = (tokens: InputTokens): number =>
   tokens.fresh + tokens.cacheRead + tokens.cacheWrite + (tokens.cacheWriteLong ?? 0);
 
-/** A conversation that grows, and is now and then cut or changed somewhere. */
+/** A conversation that grows, and is sometimes cut or changed somewhere. */
 function randomRequests(seed: number): readonly CacheRequest[] {
   const roll = diceOf(seed);
   const dice = (below: number): number => Math.floor(roll() * below);
@@ -141,7 +141,7 @@ describe("a cache with marks", () => {
     const far = openCacheModel(marks);
     far.take(atEnd(row("abc")), 0);
     expect(far.take(atEnd(long), 1).cacheRead).toBe(0);
-    // A mark where the last request ended finds it all the same.
+    // A mark at the end of the last request still finds the entry.
     const helped = openCacheModel(marks);
     helped.take(atEnd(row("abc")), 0);
     const both = { blocks: long, marks: [{ block: 2 }, { block: long.length - 1 }] };

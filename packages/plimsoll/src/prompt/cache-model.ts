@@ -1,22 +1,25 @@
-/** A provider's prompt cache, simulated: what of a request it would have read, and what it would have written. */
+/**
+ * Simulates a provider's prompt cache: which part of a request it would have read from the cache, and which part it would have
+ * written to it.
+ */
 
 import type { BilledTokens } from "./bill.ts";
 import type { CacheRule } from "./price-rows.ts";
 
-/** A piece of a request that is either the same as before or not. */
+/** A part of a request that the cache compares as a whole. */
 export interface CacheBlock {
-  /** Equal for equal bytes, cache marks aside. */
+  /** A key that is equal for equal bytes, ignoring cache marks. */
   readonly key: string;
   readonly tokens: number;
 }
 
 export interface CacheMark {
-  /** Index of the block at whose end it stands. */
+  /** Index of the block that the mark follows. */
   readonly block: number;
   readonly isLong?: boolean;
 }
 
-/** In the order in which a provider reads: tools, system prompt, messages. */
+/** A request in the order in which the provider reads it: tools, system prompt, messages. */
 export interface CacheRequest {
   readonly blocks: readonly CacheBlock[];
   readonly marks?: readonly CacheMark[];
@@ -25,7 +28,7 @@ export interface CacheRequest {
 export type InputTokens = Omit<BilledTokens, "output">;
 
 export interface CacheModel {
-  /** Contract: times never go back. */
+  /** Contract: `atSeconds` never decreases from call to call. */
   take(request: CacheRequest, atSeconds: number): InputTokens;
 }
 
@@ -40,7 +43,7 @@ export function openCacheModel(rule: CacheRule): CacheModel {
   }
 }
 
-/** Tokens of the longest beginning that two requests share, in whole blocks. */
+/** Tokens of the longest common beginning of two requests, in whole blocks. */
 export function commonPrefixTokens(
   one: readonly CacheBlock[],
   other: readonly CacheBlock[],
@@ -57,21 +60,21 @@ function freshOnly(fresh: number): InputTokens {
   return { fresh, cacheRead: 0, cacheWrite: 0 };
 }
 
-/** A beginning of a request: the blocks up to here, and how many tokens they are. */
+/** A beginning of a request: all blocks up to a certain one, and their tokens. */
 interface Place {
-  /** Equal for equal beginnings. */
+  /** A number that is the same for equal beginnings. */
   readonly id: number;
   readonly tokens: number;
 }
 
-/** Beginnings that are told apart. More of them, and all is forgotten, as a provider may do at any time. */
+/** Maximum number of beginnings in memory. Beyond it, everything is forgotten, as a provider may do at any time. */
 const maxPlaces = 500_000;
 
-/** Gives every beginning a number of its own: a tree in which each block is an edge. */
+/** Gives every beginning its own number. It is a tree in which each block is an edge. */
 class Places {
   readonly #next = new Map<string, number>();
 
-  /** One for each block. `onForget` is called first when there are too many. */
+  /** Returns one place per block. If there are too many, it forgets all and calls `onForget` first. */
   of(blocks: readonly CacheBlock[], onForget: () => void): readonly Place[] {
     if (this.#next.size + blocks.length > maxPlaces) {
       this.#next.clear();
@@ -94,7 +97,7 @@ interface Entry {
   readonly seconds: number;
 }
 
-/** Entries stand where earlier requests had marks; a mark finds the nearest one within its reach. */
+/** Cache entries exist where earlier requests had marks. A mark finds the nearest entry within its reach. */
 function marked(rule: Extract<CacheRule, { readonly kind: "marks" }>): CacheModel {
   const places = new Places();
   const entries = new Map<number, Entry>();
@@ -102,7 +105,7 @@ function marked(rule: Extract<CacheRule, { readonly kind: "marks" }>): CacheMode
   const isAlive = (place: Place, at: number): boolean =>
     (entries.get(place.id)?.until ?? Number.NEGATIVE_INFINITY) >= at;
 
-  /** Looks back from a mark, the mark itself first. What is found lives on. */
+  /** Looks back from a mark, starting at the mark itself. An entry that is found gets a new lifetime. */
   const find = (path: readonly Place[], mark: CacheMark, at: number): number => {
     const from = Math.max(0, mark.block - rule.lookbackBlocks + 1);
     const found = path
@@ -130,7 +133,7 @@ function marked(rule: Extract<CacheRule, { readonly kind: "marks" }>): CacheMode
     take: ({ blocks, marks = [] }, at) => {
       const path = places.of(blocks, () => entries.clear());
       const total = path.at(-1)?.tokens ?? 0;
-      // More than a request may have would be refused; the last ones are those that a conversation lives by.
+      // A provider would refuse more marks than the maximum. The last ones matter most for a conversation.
       const valid = marks
         .filter(({ block }) => block >= 0 && block < blocks.length)
         .toSorted((one, other) => one.block - other.block)
@@ -146,7 +149,7 @@ function marked(rule: Extract<CacheRule, { readonly kind: "marks" }>): CacheMode
   };
 }
 
-/** Every beginning of a living request is an entry; hits and writes go in steps. */
+/** Every beginning of a request that has not expired is an entry. Reads and writes are counted in steps. */
 function automatic(rule: Extract<CacheRule, { readonly kind: "automatic" }>): CacheModel {
   const places = new Places();
   const until = new Map<number, number>();

@@ -1,16 +1,16 @@
-/** Where a request is marked for the provider's cache: few places, those that a conversation lives by first. */
+/** Decides where to put cache marks in a request. There are few of them, so the places that matter most come first. */
 
 import type { CacheRule } from "./price-rows.ts";
 
-/** A place that could be marked, and how much stands before its end. */
+/** A place that could be marked, and the number of tokens before its end. */
 export interface MarkPlace<Place> {
   readonly place: Place;
   readonly prefixTokens: number;
 }
 
 /**
- * The places to mark, of those given in the order of their worth: together with those that are marked already never more than
- * the provider takes, and none below the length from which it caches at all. Nothing where requests are not marked.
+ * Chooses the places to mark from a list ordered by importance. Together with the marks already set they never exceed the
+ * provider's maximum, and none is below the minimum length that the provider caches. Empty if the provider does not use marks.
  */
 export function planMarks<Place>(
   places: readonly MarkPlace<Place>[],
@@ -23,10 +23,13 @@ export function planMarks<Place>(
     .map(({ place }) => place);
 }
 
-/** Less than the provider looks back: what we count as one block may be two of its own. */
+/** Share of the provider's reach that Plimsoll relies on, because one of its blocks may be two of the provider's. */
 const reachShare = 0.75;
 
-/** From the last mark on the provider looks back over so many blocks for what it knows: more, and it finds nothing. */
+/**
+ * From the last mark, the provider looks back over a fixed number of blocks. If there are more new blocks, it finds no entry, so
+ * a mark in between is needed.
+ */
 export function mustMarkBetween(newBlocks: number, rule: CacheRule): boolean {
   return rule.kind === "marks" && newBlocks > rule.lookbackBlocks * reachShare;
 }

@@ -1,34 +1,34 @@
-/** Whether a compaction pays: what it costs now against what it saves over the turns that are likely to come. */
+/** Whether a compaction pays: its cost now, compared with its saving over the turns that are likely to come. */
 
 import type { PriceList, Prices } from "./price-rows.ts";
 
-/** How a conversation stands, in tokens as the provider counts them. */
+/** The state of a conversation, in tokens as the provider counts them. */
 export interface Outlook {
-  /** The next request as it is, and what of it the provider still has in its cache. */
+  /** Size of the next request without a compaction, and how much of it is still in the provider's cache. */
   readonly tokens: number;
   readonly cachedTokens: number;
-  /** The next request after a compaction, and what stands before its first edit. */
+  /** Size of the next request after a compaction, and how much of it comes before the first edit. */
   readonly afterTokens: number;
   readonly prefixTokens: number;
-  /** What a turn adds. */
+  /** Tokens that each turn adds. */
   readonly growthTokens: number;
-  /** From here on a compaction must be. */
+  /** A request of this size has to be compacted. */
   readonly forcedTokens: number;
   readonly turnsToCome: number;
 }
 
 export interface Worth {
-  /** What the next request costs more with a compaction than without; below 0 where it is cheaper at once. */
+  /** Extra cost of the next request with a compaction. Negative if that request gets cheaper at once. */
   readonly priceUsd: number;
-  /** What all turns to come cost less, the price taken off. */
+  /** Total saving over all turns to come, with the price already subtracted. */
   readonly savedUsd: number;
 }
 
-/** Further ahead nobody can see. */
+/** Maximum number of turns to look ahead. Nobody can predict more. */
 const turnsMax = 1000;
 const perMillion = 1_000_000;
 
-/** Undefined: no prices are known. */
+/** What a compaction now would cost and save. Undefined if no prices are known. */
 export function worthOf(outlook: Outlook, { prices }: PriceList): Worth | undefined {
   if (prices === undefined) return undefined;
   const now = planned(outlook, prices, true);
@@ -36,7 +36,7 @@ export function worthOf(outlook: Outlook, { prices }: PriceList): Worth | undefi
   return { priceUsd: now.first - later.first, savedUsd: later.all - now.all };
 }
 
-/** Both plans compact when they must; one of them does so at once, too. */
+/** Both plans compact when they must. One of them also compacts at once. */
 function planned(
   outlook: Outlook,
   prices: Prices,
@@ -61,15 +61,15 @@ function planned(
   return { first, all };
 }
 
-/** Of one request: what the cache has is read from it, the rest is written to it. */
+/** Cost of reading one request: cached tokens are read from the cache, and the rest is written to it. */
 export function readingCost(prices: Prices, tokens: number, cachedTokens: number): number {
   const cached = Math.min(tokens, cachedTokens);
   return (cached * prices.cacheRead + (tokens - cached) * prices.cacheWrite) / perMillion;
 }
 
 /**
- * What compactions for money's sake have cost and not yet saved. While there is any no further one is made: so a bill is never
- * more than the price of one of them above that of doing nothing, wherever a conversation ends.
+ * The cost of money-saving compactions that has not been earned back yet. While there is any debt, Plimsoll makes no further
+ * one. So the bill never exceeds that of doing nothing by more than the price of one compaction, wherever the conversation ends.
  */
 export interface Debt {
   readonly usd: number;
@@ -81,7 +81,7 @@ export function withPrice({ usd }: Debt, { priceUsd }: Pick<Worth, "priceUsd">):
   return { usd: Math.max(0, usd + priceUsd) };
 }
 
-/** A turn was sent with so much less than without any compaction. */
+/** A turn cost this much less than it would have cost without any compaction. */
 export function withSaved({ usd }: Debt, savedUsd: number): Debt {
   return { usd: Math.max(0, usd - Math.max(0, savedUsd)) };
 }

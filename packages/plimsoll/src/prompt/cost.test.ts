@@ -46,12 +46,13 @@ test("a compaction is charged with what is read anew, against the request that w
   const figures = costOfTurn({ ...turn, tokensAfter: 2 * million, isCompaction: true }, list);
   expect(figures.compactions).toBe(1);
   expect(figures.compactionTokens).toBe(million);
-  // Of 2M: 1M read, 1M written; else 2M read and 2M written: it is cheaper, and costs nothing.
+  // Of 2M tokens, 1M are read and 1M are written. Without the compaction, 2M would be read and 2M written. It is cheaper, so it
+  // costs nothing.
   expect(figures.compactionUsd).toBe(0);
   const warm = { ...turn, tokensAfter: 2 * million, lastTokens: 5 * million, isCompaction: true };
   const grown = { ...warm, lastBefore: 5 * million };
   expect(costOfTurn(grown, list).compactionUsd).toBeCloseTo(0.3 + 3.75 - 5 * 0.3, 6);
-  // Whatever was taken out before: only what the client has added since is new.
+  // Earlier removals do not matter: only the tokens that the client has added since are new.
   const again = { ...grown, tokensBefore: 50 * million, lastBefore: 50 * million };
   expect(costOfTurn(again, list).compactionUsd).toBeCloseTo(0.3 + 3.75 - 5 * 0.3, 6);
 });

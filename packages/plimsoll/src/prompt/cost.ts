@@ -1,49 +1,55 @@
-/** What turns have cost, and what they would have cost: tokens and money, measured where a provider said so, else estimated. */
+/**
+ * What turns have cost, and what they would have cost, in tokens and money. Figures are measured if a provider reported them, and
+ * estimated otherwise.
+ */
 
 import type { Usage } from "../message/message.ts";
 import { type BilledTokens, billedOf, costOf } from "./bill.ts";
 import { readingCost } from "./compaction-payoff.ts";
 import type { PriceList } from "./price-rows.ts";
 
-/** A turn as far as it costs something. */
+/** The facts about a turn that matter for its cost. */
 export interface PaidTurn {
   readonly usage?: Usage;
-  /** What the client sent, and what went out, as the provider would count. */
+  /** Tokens that the client sent and tokens that Plimsoll sent on, as the provider would count them. */
   readonly tokensBefore: number;
   readonly tokensAfter: number;
-  /** Of it, system prompt and tools. */
+  /** The part of these tokens that is system prompt and tools. */
   readonly headTokens: number;
-  /** What went out the last time in this conversation, and what the client had sent; 0 for the first. */
+  /**
+   * Tokens that Plimsoll sent in the previous turn of this conversation, and tokens that the client had sent then. 0 for the
+   * first turn.
+   */
   readonly lastTokens: number;
   readonly lastBefore: number;
   readonly isCompaction: boolean;
 }
 
-/** US dollars; null: unknown, which is never zero. */
+/** US dollars, or null if unknown. Unknown never counts as zero. */
 export type Money = number | null;
 
 export interface CostFigures {
   readonly turns: number;
-  /** How far the figures can be trusted: usage reported, the cache's part of it reported, and neither. */
+  /** How reliable the figures are: number of turns with reported usage, with reported cache usage, and without a report. */
   readonly measured: {
     readonly usage: number;
     readonly cache: number;
     readonly estimated: number;
   };
-  /** What went out, and how it was billed. */
+  /** Tokens sent, and how they were billed. */
   readonly sentTokens: number;
   readonly cachedTokens: number;
   readonly writtenTokens: number;
   readonly freshTokens: number;
   readonly outputTokens: number;
-  /** Of turns whose usage was reported. */
+  /** Cost of the turns with reported usage. */
   readonly usd: Money;
-  /** Of the others: what they sent, as fresh input; what they answered is unknown. */
+  /** Estimated cost of the other turns: all input counts as fresh, and their output is unknown. */
   readonly estimatedUsd: Money;
-  /** What clients sent and did not go out; estimated at the price of the cache. */
+  /** Tokens that clients sent and Plimsoll left out. Their worth is estimated at the price of cached tokens. */
   readonly savedTokens: number;
   readonly savedUsd: Money;
-  /** What compactions made the provider read anew; estimated. */
+  /** Estimated number of tokens that the provider had to read again because of compactions, and their cost. */
   readonly compactions: number;
   readonly compactionTokens: number;
   readonly compactionUsd: Money;
@@ -68,7 +74,7 @@ export const nothingPaid: CostFigures = {
 
 export function costOfTurn(turn: PaidTurn, list: PriceList): CostFigures {
   const { usage, tokensBefore, tokensAfter } = turn;
-  // What was never sent costs nothing, whatever the price.
+  // A request that was never sent costs nothing, whatever the price.
   if (usage === undefined && tokensAfter === 0) return { ...nothingPaid, turns: 1 };
   const billed = usage === undefined ? estimated(turn) : billedOf(usage);
   const saved = Math.max(0, tokensBefore - tokensAfter);
@@ -98,21 +104,21 @@ function measuredBy(usage: Usage | undefined): CostFigures["measured"] {
 
 function paidFor(usage: Usage | undefined, usd: Money): Pick<CostFigures, "usd" | "estimatedUsd"> {
   if (usage !== undefined) return { usd, estimatedUsd: 0 };
-  // Without a price nothing is known of it, and a sum with it is no sum.
+  // Without a price the cost is unknown, and so is every sum that includes it.
   return { usd: usd === null ? null : 0, estimatedUsd: usd };
 }
 
-/** Nobody reported anything: all of it as fresh input, and no word of the answer. */
+/** Nothing was reported, so all input counts as fresh and the output as zero. */
 function estimated({ tokensAfter }: PaidTurn): BilledTokens {
   return { fresh: tokensAfter, cacheRead: 0, cacheWrite: 0, output: 0 };
 }
 
-/** At the least that it would have cost: it would have been in the cache. */
+/** The lowest cost that the tokens would have had, because they would have been in the cache. */
 function savedMoney({ prices }: PriceList, tokens: number): Money {
   return prices === undefined ? null : readingCost(prices, tokens, tokens);
 }
 
-/** What stood in the cache, and had to be read again: everything behind system prompt and tools. */
+/** Tokens that were in the cache and had to be read again: everything after system prompt and tools. */
 function rereadBy({ tokensAfter, lastTokens, headTokens }: PaidTurn): {
   readonly tokens: number;
   readonly head: number;
@@ -121,7 +127,7 @@ function rereadBy({ tokensAfter, lastTokens, headTokens }: PaidTurn): {
   return { tokens: lastTokens === 0 ? 0 : Math.max(0, tokensAfter - head), head };
 }
 
-/** Compared with the same request as it would have gone out without the compaction; a saving is no cost. */
+/** The extra cost compared with the same request without the compaction. If it is cheaper, the cost is 0. */
 function rereadMoney({ prices }: PriceList, turn: PaidTurn, head: number): Money {
   if (prices === undefined) return null;
   const { tokensAfter, tokensBefore, lastTokens, lastBefore } = turn;
@@ -130,7 +136,7 @@ function rereadMoney({ prices }: PriceList, turn: PaidTurn, head: number): Money
   return Math.max(0, readingCost(prices, tokensAfter, head) - without);
 }
 
-/** A sum with an unknown part is unknown. */
+/** Adds figures up. If a part of a sum is unknown, so is the sum. */
 export function addFigures(one: CostFigures, other: CostFigures): CostFigures {
   const money = (left: Money, right: Money): Money =>
     left === null || right === null ? null : left + right;

@@ -1,14 +1,17 @@
-/** Prices and cache rules by family, each with its source. The first row that matches holds; general rows come last. */
+/** Prices and cache rules by model family, each with its source. The first row that matches wins, so general rows come last. */
 
 export interface PriceRow {
-  /** Against the bare, lower-case model name with "." written as "-". */
+  /** Tested against the bare model name, in lower case and with "-" for ".". */
   readonly match: RegExp;
   readonly list: PriceList;
 }
 
 const readOn = "2026-11";
 
-/** `anthropic` docs: five minutes, refreshed by each read, or an hour; four marks; a mark looks back over 20 blocks. */
+/**
+ * Anthropic's docs: entries live five minutes after each read, or an hour. A request may have four marks, and a mark looks back
+ * over 20 blocks.
+ */
 function marks(minTokens: number): CacheRule {
   return {
     kind: "marks",
@@ -21,12 +24,15 @@ function marks(minTokens: number): CacheRule {
 }
 
 const claudePrices = "platform.claude.com/docs/en/about-claude/pricing";
-/** Sources differ on some minimum lengths; the larger is taken: too short a prefix is silently not cached. */
+/**
+ * Sources disagree about some minimum lengths. Plimsoll uses the larger one, because a shorter prefix would silently not be
+ * cached.
+ */
 const claudeLargest = "minimum length: sources say 512 to 4096, the largest is taken";
 
 interface ClaudeRow {
   readonly match: RegExp;
-  /** Input, cache read, write for five minutes, write for an hour, output. */
+  /** Prices of input, cache read, write for five minutes, write for an hour, output. */
   readonly usd?: readonly [number, number, number, number, number];
   readonly minTokens: number;
   readonly source?: string;
@@ -125,10 +131,10 @@ function claudeUsd(usd: NonNullable<ClaudeRow["usd"]>): Prices {
   return { input, output, cacheRead, cacheWrite, cacheWriteLong };
 }
 
-/** The three that cache by themselves differ in these figures only. */
+/** Providers that cache automatically differ only in these figures. */
 interface AutomaticRow {
   readonly match: RegExp;
-  /** Input, cache read, output, and the write where it is charged apart. */
+  /** Prices of input, cache read, output, and of cache writes if they have their own price. */
   readonly usd?: readonly [number, number, number, number?];
   readonly minTokens?: number;
   readonly source: string;
@@ -162,7 +168,7 @@ const priceTable = "Wei-Shaw/model-price-repo, model_prices_and_context_window.j
 const longContext = "more for requests above 272,000 tokens";
 const announcement = "writes 1.25 and reads 0.1 times the input (OpenAI on GPT-5.6, 2026-06)";
 
-/** From 5.6 on a write costs 1.25 times the input, and an entry lives for half an hour (OpenAI's announcement). */
+/** From 5.6 on, a cache write costs 1.25 times the input price, and an entry lives for half an hour (OpenAI's announcement). */
 const ofNewOpenai = automatic(
   { minTokens: 1_024, stepTokens: 128, ttlSeconds: 1_800, hasWritePrice: true },
   [
@@ -192,7 +198,7 @@ const ofNewOpenai = automatic(
   ],
 );
 
-/** The time to live is assumed, on the short side: no source was read for it. Writes are billed as input. */
+/** The lifetime is assumed to be short, because no source was checked. Writes are billed as input. */
 const ofOpenai = automatic(
   { minTokens: 1_024, stepTokens: 128, ttlSeconds: 300, hasWritePrice: false },
   [
@@ -215,7 +221,7 @@ const ofOpenai = automatic(
     { match: /^o4-mini/, usd: [1.1, 0.275, 4.4], source: priceTable },
     { match: /^o3(?!\w)/, usd: [2, 0.5, 8], source: priceTable },
     { match: /^o1(?!-(?:mini|preview))(?!\w)/, usd: [15, 7.5, 60], source: priceTable },
-    // Open weights, and the models of before: what serves them has prices and a cache of its own.
+    // Open-weight and older models get no rule here, because the servers that run them have their own prices and caches.
     { match: /^gpt(?!-oss|-3|-4(?:-|$))/, source: "no price found" },
   ],
 );
@@ -223,7 +229,7 @@ const ofOpenai = automatic(
 const geminiPrices = "ai.google.dev/gemini-api/docs/pricing";
 const geminiTiers = "more for requests above 200,000 tokens";
 
-/** "A short amount of time" (ai.google.dev, caching): the time is an assumption, as short as others'. */
+/** The docs only say "a short amount of time" (ai.google.dev, caching). The lifetime is assumed to be as short as others'. */
 const ofGemini = automatic(
   { minTokens: 4_096, stepTokens: 128, ttlSeconds: 300, hasWritePrice: false },
   [
@@ -270,7 +276,7 @@ const ofGemini = automatic(
 
 const deepseekPrices = "api-docs.deepseek.com/quick_start/pricing; twice as much in peak hours";
 
-/** Units and time to live are assumed, on the cautious side: no source was read for them. */
+/** Step size and lifetime are cautious assumptions, because no source was checked. */
 const ofDeepseek = automatic(
   { minTokens: 64, stepTokens: 64, ttlSeconds: 3_600, hasWritePrice: false },
   [
@@ -293,7 +299,7 @@ export const priceRows: readonly PriceRow[] = [
 ];
 
 export type CacheRule =
-  /** Anthropic: only up to marks that the request sets. */
+  /** Anthropic: caches only up to the marks that the request sets. */
   | {
       readonly kind: "marks";
       readonly minTokens: number;
@@ -302,34 +308,34 @@ export type CacheRule =
       readonly maxMarks: number;
       readonly lookbackBlocks: number;
     }
-  /** OpenAI and compatible: whatever a request begins with, in steps. */
+  /** OpenAI and compatible servers: cache the beginning of every request, in steps. */
   | {
       readonly kind: "automatic";
       readonly minTokens: number;
       readonly stepTokens: number;
       readonly ttlSeconds: number;
-      /** Writing has a price of its own; else what is written is billed as input. */
+      /** True if cache writes have their own price. Otherwise they are billed as input. */
       readonly hasWritePrice: boolean;
     }
-  /** Nothing is known. */
+  /** Nothing is known about the cache. */
   | { readonly kind: "unknown" };
 
-/** US dollars for a million tokens. */
+/** US dollars per million tokens. */
 export interface Prices {
   readonly input: number;
   readonly output: number;
   readonly cacheRead: number;
-  /** Where writing is not charged apart: the price of input. */
+  /** The price of input if cache writes have no price of their own. */
   readonly cacheWrite: number;
-  /** For the long time to live. */
+  /** Price of cache writes with the long lifetime. */
   readonly cacheWriteLong?: number;
 }
 
 export interface PriceList {
-  /** Absent: unknown, which is never zero. */
+  /** Absent if unknown. Unknown never counts as zero. */
   readonly prices?: Prices;
   readonly cache: CacheRule;
   readonly source: string;
-  /** When the source was read. */
+  /** When the source was last checked. */
   readonly date: string;
 }

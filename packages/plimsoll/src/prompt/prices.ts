@@ -1,9 +1,9 @@
-/** What tokens cost, and how each provider's cache works, per model family, as data. Nothing here is ever guessed as zero. */
+/** Token prices and cache rules per model family, as data. An unknown price is never treated as zero. */
 
 import { bareName } from "../budget/catalogue.ts";
 import { type CacheRule, type PriceList, type Prices, priceRows } from "./price-rows.ts";
 
-/** What a user may say of a model: US dollars for a million tokens, and its cache. */
+/** The user's own figures for a model: US dollars per million tokens, and its cache. */
 export interface PriceSettings {
   readonly input?: number | undefined;
   readonly output?: number | undefined;
@@ -14,10 +14,10 @@ export interface PriceSettings {
   readonly cache_ttl_seconds?: number | undefined;
 }
 
-/** Servers that run models on the user's own machine: no bill, and a cache that nobody describes. */
+/** Servers that run models on the user's own machine. They send no bill, and their caches are not documented. */
 const localProviders = /^(?:ollama|llama[-_.]?cpp|llamafile|lm-?studio|vllm|localhost|local)\b/;
 
-/** Of models that no row knows: how the caches of these providers work all the same. */
+/** Models without a row get the cache rule of their provider. */
 const cacheByProvider: readonly { readonly match: RegExp; readonly like: string }[] = [
   { match: /^anthropic/, like: "claude" },
   { match: /^(?:openai|azure)/, like: "gpt" },
@@ -34,7 +34,7 @@ export function priceListOf(
 }
 
 function listedPrices(provider: string, name: string): PriceList {
-  const unknown = { cache: { kind: "unknown" }, source: "nothing is known", date: "" } as const;
+  const unknown = { cache: { kind: "unknown" }, source: "no prices are known", date: "" } as const;
   if (localProviders.test(provider)) return { ...unknown, source: "a local server" };
   const row = priceRows.find(({ match }) => match.test(name));
   if (row !== undefined) return row.list;
@@ -42,10 +42,10 @@ function listedPrices(provider: string, name: string): PriceList {
   const relative = like && priceRows.findLast(({ match }) => match.test(like))?.list;
   if (!relative) return unknown;
   const { prices: _, ...rules } = relative;
-  return { ...rules, source: `the provider's cache; no price is known of this model` };
+  return { ...rules, source: `the cache rule of the provider; no price is known for this model` };
 }
 
-/** What is given replaces; nothing is derived from it. Prices that are still incomplete are unknown. */
+/** Given values replace listed ones, and nothing else is derived from them. If prices are still incomplete, they are unknown. */
 function overridden(list: PriceList, settings: PriceSettings): PriceList {
   if (Object.values(settings).every((value) => value === undefined)) return list;
   const cache = overriddenRule(list.cache, settings);

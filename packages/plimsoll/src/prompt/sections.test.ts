@@ -48,6 +48,6 @@ test("whoever knows better says so", () => {
 test("an unknown section is named, with those that there are", () => {
   const wrong = [{ name: "memory", content: "x" } as unknown as PromptSection];
   expect(() => buildPrompt(wrong)).toThrow(
-    'There is no section "memory": use base, rules, memories, skills, scratchpad, status.',
+    'There is no section "memory". Use one of: base, rules, memories, skills, scratchpad, status.',
   );
 });

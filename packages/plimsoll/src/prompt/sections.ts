@@ -1,45 +1,45 @@
 /**
- * A system prompt in sections, from what never changes to what changes with every turn. The first stand before the
- * conversation; what changes stands behind it, for whatever stands behind a change is read anew.
+ * Builds a system prompt from sections, ordered from the most stable to the most volatile. Stable sections come before the
+ * conversation. Volatile ones come after it, because the provider has to read everything after a change again.
  */
 
 import { PlimsollError } from "../message/error.ts";
 
-/** In the order in which they stand. */
+/** The section names, in the order in which they appear. */
 const sectionNames = ["base", "rules", "memories", "skills", "scratchpad", "status"] as const;
 export type SectionName = (typeof sectionNames)[number];
 
 export interface PromptSection {
   readonly name: SectionName;
   readonly content: string;
-  /** Whether it stays the same from turn to turn; scratchpad and status do not, unless it is said. */
+  /** Whether the section stays the same from turn to turn. Default: false for scratchpad and status, true for all others. */
   readonly cacheable?: boolean;
 }
 
 export interface BuiltPrompt {
-  /** Before the conversation. */
+  /** The sections before the conversation. */
   readonly system: readonly BuiltSection[];
-  /** Behind the last message, gone with the next request; "" for nothing. */
+  /** Text after the last message. It is not part of the next request. Empty if there is none. */
   readonly tail: string;
 }
 
 export interface BuiltSection {
   readonly name: SectionName;
   readonly text: string;
-  /** A good place for a cache mark: what stands before its end changes rarely. */
+  /** A good place for a cache mark, because everything before its end rarely changes. */
   readonly isBreakpoint: boolean;
 }
 
 const changing: ReadonlySet<SectionName> = new Set(["scratchpad", "status"]);
 const breakpoints: ReadonlySet<SectionName> = new Set(["base", "rules", "memories"]);
 
-/** Contract: the same sections give the same bytes, in whatever order they come; empty ones are left out. */
+/** Contract: the same sections give the same bytes, whatever their order. Empty sections are left out. */
 export function buildPrompt(sections: readonly PromptSection[]): BuiltPrompt {
   const unknown = sections.find(({ name }) => !sectionNames.includes(name));
   if (unknown !== undefined)
     throw new PlimsollError(
       "USAGE",
-      `There is no section "${unknown.name}": use ${sectionNames.join(", ")}.`,
+      `There is no section "${unknown.name}". Use one of: ${sectionNames.join(", ")}.`,
     );
   const inOrder = sectionNames.flatMap((name) =>
     sections.filter((section) => section.name === name && section.content.trim() !== ""),

@@ -1,4 +1,4 @@
-/** A request as a provider's cache sees it: blocks in the order in which they are read, with their tokens and marks. */
+/** A request as a provider's cache sees it: blocks in reading order, with their tokens and cache marks. */
 
 import { isObject, type JsonObject, type JsonValue } from "../message/json.ts";
 import {
@@ -15,14 +15,14 @@ import type { Wire } from "../wire/format/wire.ts";
 
 export interface ReadRequest {
   readonly blocks: readonly CacheBlock[];
-  /** The client's own. */
+  /** The cache marks that the client set. */
   readonly marks: readonly CacheMark[];
   readonly tokens: number;
-  /** Blocks of tools and system prompt. */
+  /** Number of blocks of tools and system prompt. */
   readonly headBlocks: number;
 }
 
-/** What went out at one turn. */
+/** The request that was sent in one turn. */
 export interface Sent {
   readonly request: ReadRequest;
   readonly billed: InputTokens;
@@ -30,17 +30,17 @@ export interface Sent {
   readonly output: number;
   readonly isCompacted: boolean;
   readonly isOverWindow: boolean;
-  /** Under which id the product has it. */
+  /** The id of the turn in Plimsoll's engine. */
   readonly turn?: string;
   readonly body?: JsonObject;
 }
 
-/** Undefined: refused. */
+/** One entry per turn. Undefined if the request was refused. */
 export type Run = readonly (Sent | undefined)[];
 
 export interface RequestReader {
   read(body: JsonObject): Promise<ReadRequest>;
-  /** Tokens of messages, one figure for each. */
+  /** Counts the tokens of each message. */
   weigh(messages: readonly JsonObject[]): Promise<readonly number[]>;
 }
 
@@ -54,7 +54,7 @@ interface Weighed {
   readonly pieces: readonly Piece[];
 }
 
-/** For one conversation: what was read is remembered by its text, and forgotten with the reader. */
+/** Reads the requests of one conversation. It remembers messages by their text for as long as it exists. */
 export function openRequestReader(facts: FactsReader, wire: Wire, ruler: Ruler): RequestReader {
   const known = new Map<string, Weighed>();
 
@@ -70,7 +70,7 @@ export function openRequestReader(facts: FactsReader, wire: Wire, ruler: Ruler):
     return texts.map((text) => known.get(text) ?? { tokens: 0, pieces: [] });
   };
 
-  /** Tools, or the system prompt outside of the messages. */
+  /** Reads the tools, or a system prompt that is separate from the messages. */
   const readHead = async (
     name: string,
     value: JsonValue | undefined,
@@ -144,9 +144,9 @@ interface Shared {
   readonly tokens: number;
 }
 
-/** The tokens of the whole, divided by length: a provider counts no single block. */
+/** Divides the tokens of the whole by length, because providers do not count single blocks. */
 function share(wire: Wire, { name, values, tokens }: Shared): readonly Piece[] {
-  // Marks come and go; what they stand on is the same.
+  // Leaves cache marks out, because a block stays the same when its mark comes or goes.
   const texts = values.map((value) =>
     JSON.stringify(value, (key, field) => (key === wire.cache.markField ? undefined : field)),
   );
@@ -167,10 +167,10 @@ function share(wire: Wire, { name, values, tokens }: Shared): readonly Piece[] {
 }
 
 /**
- * Where a request is marked for the simulated cache. The client's own marks stand; a request without any gets all four that
- * are allowed: behind the head, behind the first block of the conversation (the task, to which texts of ours may be added),
- * where the last request ended (a mark looks back over few blocks), and at its end. The same for every policy, so that none
- * gains by its marks; the second one helps those most that edit most.
+ * The cache marks of a request for the simulated cache. If the client set marks, they stay. A request without marks gets all four
+ * that are allowed: after the head, after the first block of the conversation (the task, to which Plimsoll may add text), where
+ * the last request ended (because a mark looks back over few blocks), and at its end. All policies get the same marks, so that
+ * none gains by them. The second mark mostly helps policies that edit a lot.
  */
 export function withMarks(request: ReadRequest, previous: ReadRequest | undefined): CacheRequest {
   const { blocks, marks, headBlocks } = request;

@@ -3,7 +3,7 @@ import { openCacheModel } from "../prompt/cache-model.ts";
 import type { Run, Sent } from "./blocks.ts";
 import { idealRun } from "./ideal.ts";
 
-/** A request of so many tokens, of which 300 are the head and the task. */
+/** A request of this many tokens, 300 of which are the head and the task. */
 function sent(tokens: number, isCompacted = false): Sent {
   const blocks = [
     { key: "head", tokens: 100 },

@@ -1,4 +1,4 @@
-/** The best that a run could have been: its own sizes and compactions, and nothing else ever changed. */
+/** The best possible run with the same sizes and compactions, in which nothing else ever changes. */
 
 import {
   type CacheBlock,
@@ -9,8 +9,8 @@ import {
 import { type ReadRequest, type Run, type Sent, withMarks } from "./blocks.ts";
 
 /**
- * Between two compactions each request continues the last one. At a compaction only what stands before the conversation
- * is common: tools, system prompt, and what the client said first.
+ * Between two compactions, each request continues the last one. A compaction keeps only the beginning: tools, system prompt, and
+ * the client's first message.
  */
 export function idealRun(run: Run, model: CacheModel, secondsPerTurn: number): Run {
   const first = run.find((sent) => sent !== undefined);
@@ -30,7 +30,7 @@ export function idealRun(run: Run, model: CacheModel, secondsPerTurn: number): R
   });
 }
 
-/** A request of so many tokens that begins with these blocks, as far as they fit; the rest is new at this turn. */
+/** A request of this many tokens that begins with these blocks, as far as they fit. The rest is new in this turn. */
 function filledTo(
   from: readonly CacheBlock[],
   tokens: number,

@@ -1,4 +1,4 @@
-/** What others do about a full window, for comparison: nothing, the newest turns, old results cleared. */
+/** Simple policies for a full window, for comparison: do nothing, keep the newest turns, or clear old results. */
 
 import type { JsonObject } from "../message/json.ts";
 import { decodeMessage } from "../session/draft/encode.ts";
@@ -12,21 +12,21 @@ export type SimplePolicy = "none" | "tail" | "clear";
 export interface PolicyWorld {
   readonly script: Script;
   readonly reader: RequestReader;
-  /** Of the whole request. */
+  /** Limit of the whole request. */
   readonly limit: number;
-  /** Tools and system prompt. */
+  /** Tokens of tools and system prompt. */
   readonly headTokens: number;
 }
 
-/** As with providers' own editing: so many of the newest results stay. */
+/** Number of the newest results that stay, as in the providers' own context editing. */
 const keptResults = 3;
-/** Results are cleared once the request is over this share of the limit. */
+/** Results are cleared once the request exceeds this share of the limit. */
 const clearedFrom = 0.5;
 const cleared = "[Old tool result content cleared]";
 
 /**
- * What the client has said up to a turn: what it began with, then groups of an answer and what followed it. A group holds
- * calls with their results, so any number of the oldest groups can go.
+ * The client's messages up to a turn: the first messages, then groups. Each group is an answer and the messages after it. Calls
+ * and their results are in the same group, so any number of the oldest groups can be left out.
  */
 interface History {
   readonly begin: readonly JsonObject[];
@@ -40,7 +40,7 @@ function historyAt({ turns }: Script, turn: number): History {
   return { begin: turns[0]?.added ?? [], groups };
 }
 
-/** The body that a policy sends at a turn. */
+/** The body that a policy sends in a turn. */
 export async function bodyAt(
   policy: SimplePolicy,
   world: PolicyWorld,
@@ -62,7 +62,7 @@ async function weigh({ reader }: PolicyWorld, messages: readonly JsonObject[]): 
   return (await reader.weigh(messages)).reduce((sum, tokens) => sum + tokens, 0);
 }
 
-/** The newest group stays in any case. */
+/** The newest group always stays. */
 async function newestThatFit(
   world: PolicyWorld,
   { begin, groups }: History,

@@ -1,4 +1,4 @@
-/** From a recorded conversation or a request body, of any wire, to a recording. */
+/** Turns a recorded conversation or a request body of any wire into a recording. */
 
 import { PlimsollError } from "../message/error.ts";
 import { isObject } from "../message/json.ts";
@@ -7,8 +7,8 @@ import { wires } from "../wire/wires.ts";
 import { impliedTools, promptIn, type Recording } from "./turns.ts";
 
 /**
- * `{messages, tools?, meta?}`, a request body, or a bare list of messages. Contract: throws USAGE when there are no messages;
- * `place` is where it was found.
+ * Accepts `{messages, tools?, meta?}`, a request body, or a plain list of messages. `place` says where it came from. Contract:
+ * throws USAGE if there are no messages.
  */
 export function recordingOf(value: unknown, place: string): Recording {
   const body = Array.isArray(value) ? bodyOfMessages(value) : value;
@@ -20,11 +20,14 @@ export function recordingOf(value: unknown, place: string): Recording {
   if (messages.length === 0 || !messages.every(isObject)) throw noMessages(place);
   const named = isObject(meta) && typeof meta["id"] === "string" ? meta["id"] : undefined;
   const given = { id: named ?? place, wire, head, messages };
-  // A body that names its model was sent; one without was written down.
+  // A body that names its model was really sent. One without a model was written by hand.
   return head[fields.model] === undefined ? asSent(given) : given;
 }
 
-/** A conversation that was written down, as a client would send it: nothing in it that is not the wire's, and tools for its calls. */
+/**
+ * Turns a conversation written by hand into a request as a client would send it: without fields unknown to the wire, and with
+ * tools for its calls.
+ */
 function asSent({ id, wire, head, messages }: Recording): Recording {
   const { fields, messages: reading } = wires[wire];
   const bare: Recording = {
@@ -41,6 +44,6 @@ function asSent({ id, wire, head, messages }: Recording): Recording {
 function noMessages(place: string): PlimsollError {
   return new PlimsollError(
     "USAGE",
-    `${place} holds no conversation: give lines of JSON with \`messages\`, a request body, or a session id.`,
+    `${place} contains no conversation. Give lines of JSON with \`messages\`, a request body, or a session id.`,
   );
 }

@@ -78,7 +78,7 @@ describe.each(wireNames)("a replay on %s", (wire) => {
       const original = bodyOf(script, said);
       const judged = { wire, model: modelOf(wire), body, original, synthetic: [] };
       const texts = { bodyText: JSON.stringify(body), originalText: JSON.stringify(original) };
-      // Only Plimsoll keeps what these two ask for: the user's words, and what was there before.
+      // Only Plimsoll keeps these two rules: to keep the user's words, and to keep earlier content.
       const findings = newViolations({ ...judged, ...texts }).filter(
         ({ rule }) => policy === "plimsoll" || !rule.startsWith("X"),
       );

@@ -1,4 +1,4 @@
-/** The replay lab: recorded conversations through policies, against a simulated cache of the provider's. */
+/** The replay lab: runs recorded conversations through different policies, against a simulation of the provider's cache. */
 
 import { effectiveLimit } from "../budget/guard.ts";
 import { windowFor } from "../budget/limit.ts";
@@ -33,15 +33,15 @@ import { idealRun } from "./ideal.ts";
 import { bodyAt, type SimplePolicy } from "./policies.ts";
 import { answerOf, bodyOf, type Script } from "./turns.ts";
 
-/** ideal: as large as plimsoll's requests, and only a compaction ever changes what was sent. */
+/** "ideal": requests as large as Plimsoll's, but the beginning of a request changes only at a compaction. */
 export const policyNames = ["none", "tail", "clear", "plimsoll", "ideal"] as const;
 export type PolicyName = (typeof policyNames)[number];
 
-/** The window that every policy but `none` has. */
+/** The window for every policy except `none`. */
 export type ReplayWindow =
   | { readonly kind: "model" }
   | { readonly kind: "tokens"; readonly tokens: number }
-  /** Of each conversation, with what stands before it on top. */
+  /** A share of each conversation, plus its tools and system prompt. */
   | { readonly kind: "share"; readonly share: number };
 
 export interface ReplayOptions {
@@ -49,10 +49,10 @@ export interface ReplayOptions {
   readonly window: ReplayWindow;
   readonly secondsPerTurn: number;
   readonly prices: PriceList;
-  /** For the policy `plimsoll`; windows and models of providers hold for all. */
+  /** Configuration for the policy `plimsoll`. Its windows and models of providers apply to all policies. */
   readonly config: Config;
   readonly onProgress?: (done: number) => void;
-  /** Every request that was sent. */
+  /** Called for every request that was sent. */
   readonly onRequest?: (sent: SentRequest) => void;
 }
 
@@ -61,11 +61,11 @@ export interface SentRequest {
   readonly conversation: string;
   readonly turn: number;
   readonly tokens: number;
-  /** Of the longest beginning that it shares with the request before it. */
+  /** Tokens of the longest beginning that this request shares with the one before it. */
   readonly prefixTokens: number;
   readonly billed: InputTokens;
   readonly isCompacted: boolean;
-  /** What was sent; absent where there is no such request. */
+  /** The body that was sent. Absent for the ideal policy, which only computes sizes. */
   readonly body?: JsonObject;
 }
 
@@ -76,15 +76,15 @@ export interface PolicyFigures extends BilledTokens {
   readonly cacheWriteLong: number;
   readonly prefix: number;
   readonly compactions: number;
-  /** Of these, compactions without which the request would not have fitted. */
+  /** Number of compactions without which the request would not have fitted. */
   readonly forced: number;
   readonly overWindow: number;
   readonly refused: number;
-  /** US dollars; absent: unknown. */
+  /** The cost in US dollars. Absent if unknown. */
   readonly usd?: number;
 }
 
-/** Of the limit, where the window is a share of the conversation: as a reserve against counts that are too low. */
+/** Share of the limit that is kept as a buffer against low counts, if the window is a share of the conversation. */
 const bufferShare = 0.15;
 
 export async function replayAll(
@@ -111,17 +111,17 @@ export async function replayAll(
 
 interface PolicyRuns {
   readonly runs: ReadonlyMap<PolicyName, readonly Run[]>;
-  /** Why Plimsoll compacted, by turn. */
+  /** The reasons of Plimsoll's compactions, by turn. */
   readonly reasons: ReadonlyMap<string, string>;
 }
 
-/** Every conversation under every policy; Plimsoll holds each once, also for the policy that follows it. */
+/** Runs every conversation under every policy. Plimsoll runs each conversation once, and the policy `ideal` uses the same run. */
 async function runPolicies(worlds: readonly World[], options: ReplayOptions): Promise<PolicyRuns> {
   const runs = new Map<PolicyName, Run[]>(options.policies.map((policy) => [policy, []]));
   const isOurs = options.policies.some((policy) => policy === "plimsoll" || policy === "ideal");
   const clock = { seconds: 0 };
   const engine = isOurs ? await openFor(options.config, worlds, clock) : undefined;
-  // Told in the background: only when the engine is closed they are all there.
+  // Events arrive in the background. They are complete only when the engine is closed.
   const reasons = new Map<string, string>();
   engine?.on("compaction-end", ({ turn, reason }) => reasons.set(turn, reason));
   try {
@@ -140,7 +140,7 @@ async function runPolicies(worlds: readonly World[], options: ReplayOptions): Pr
   return { runs, reasons };
 }
 
-/** Only figures are kept of a run: bodies of all turns of all conversations would fill the memory. */
+/** Keeps only the figures of a run. The bodies of all turns of all conversations would fill the memory. */
 function withoutBody(sent: Sent | undefined): Sent | undefined {
   if (sent === undefined) return undefined;
   const { body: _, ...rest } = sent;
@@ -176,14 +176,14 @@ function reportRun(options: ReplayOptions, policy: PolicyName, world: World, run
   }
 }
 
-/** One conversation, with what every policy is measured by. */
+/** One conversation, and everything needed to measure a policy on it. */
 interface World {
   readonly script: Script;
   /** Name of its provider in the configuration. */
   readonly provider: string;
   readonly settings: ProviderSettings;
   readonly target: Target;
-  /** Beside its head. */
+  /** The limit for this conversation, given the size of its tools and system prompt. */
   readonly limit: number;
   readonly reader: RequestReader;
   readonly headTokens: number;
@@ -191,7 +191,7 @@ interface World {
   readonly secondsPerTurn: number;
 }
 
-/** What the configuration says of the provider that the conversation was held with. */
+/** The configured settings for the provider of the conversation. */
 function settingsFor({ providers }: Config, { wire }: Script): ProviderSettings {
   const { vendor } = wire;
   return { ...providers?.[vendor], wire: vendor };
@@ -234,7 +234,7 @@ function tooSmall({ id }: Script, { limit }: Target, headTokens: number): Plimso
   const { window } = limit;
   return new PlimsollError(
     "USAGE",
-    `A window of ${window} tokens is too small for ${id}: tools and system prompt take ${headTokens}, and leave no room for a conversation. Give a larger --window.`,
+    `A window of ${window} tokens is too small for ${id}. Tools and system prompt take ${headTokens} tokens, which leaves no room for a conversation. Give a larger --window.`,
   );
 }
 
@@ -245,7 +245,7 @@ interface Windowing {
   readonly headTokens: number;
 }
 
-/** What is said of a model outranks what is said of its provider: both say the same here. */
+/** Sets the window on the provider and on the model, because settings of a model win over those of its provider. */
 async function withWindow(
   known: ProviderSettings,
   windowing: Windowing,
@@ -268,7 +268,7 @@ async function withWindow(
   return { ...known, ...sized, models: { [script.model]: { ...ofModel, ...sized } } };
 }
 
-/** The time of the conversation that is replayed: the product's idea of a cache ages with the simulated one. */
+/** The simulated time, so that Plimsoll's view of the cache ages together with the simulated cache. */
 interface Clock {
   seconds: number;
 }
@@ -284,13 +284,13 @@ function openFor(config: Config, worlds: readonly World[], clock: Clock): Promis
 
 const beginning = Date.UTC(2026, 0, 1);
 
-/** Beside a large head the answer gets what is left. */
+/** If the head is large, the answer gets only the remaining room. */
 function keptForAnswer({ target, limit }: World): number {
   const { reserve, limit: usual } = target.limit;
   return limit > usual ? Math.min(reserve, answerTokensMin) : reserve;
 }
 
-/** Bills one request after the other, and remembers the one before. */
+/** Bills requests one after another, and remembers the previous one. */
 class Biller {
   readonly #model: CacheModel;
   readonly #world: World;
@@ -324,7 +324,7 @@ async function runSimple(policy: SimplePolicy, world: World): Promise<Run> {
   return run;
 }
 
-/** The product itself: exactly what it would have sent. */
+/** Runs Plimsoll itself, with exactly the requests that it would have sent. */
 async function runPlimsoll(engine: Engine, world: World, clock: Clock): Promise<Run> {
   const { script } = world;
   const biller = new Biller(world);

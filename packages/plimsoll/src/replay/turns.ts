@@ -1,4 +1,4 @@
-/** Recorded conversations, turn by turn, as the client of a wire would send them: everything every time. */
+/** Recorded conversations turn by turn, as a client would send them: the whole history every time. */
 
 import { isObject, type JsonObject } from "../message/json.ts";
 import { type Message, messageText, type Part } from "../message/message.ts";
@@ -15,7 +15,7 @@ export interface Recording {
   readonly messages: readonly JsonObject[];
 }
 
-/** What a client adds to its next request, and what it was answered. */
+/** The messages that a client adds to its next request, and the answer to that request. */
 export interface ReplayTurn {
   readonly added: readonly JsonObject[];
   readonly answer?: readonly JsonObject[];
@@ -27,9 +27,9 @@ export interface Script {
   readonly wire: Wire;
   readonly model: string;
   readonly maxOutputTokens: number;
-  /** Everything but the conversation. */
+  /** The body without its conversation. */
   readonly head: JsonObject;
-  /** What the conversation begins with before anyone has spoken. */
+  /** System messages at the start of the conversation. */
   readonly leadingMessages: readonly JsonObject[];
   readonly turns: readonly ReplayTurn[];
 }
@@ -37,11 +37,13 @@ export interface Script {
 export interface ScriptOptions {
   readonly wire: WireName;
   readonly model: string;
-  /** Where the recording does not say how long an answer may be. */
+  /** Maximum answer length if the recording does not state one. */
   readonly maxOutputTokens: number;
 }
 
-/** The same wire: the recorded messages as they are. Another one: the same conversation in its words. */
+/**
+ * If the wire is the same, keeps the recorded messages as they are. Otherwise translates the conversation into the other wire.
+ */
 export function scriptOf(recording: Recording, options: ScriptOptions): Script {
   const { id } = recording;
   const wire = wires[options.wire];
@@ -77,7 +79,7 @@ export function bodyOf(
   return { ...head, [wire.fields.messages]: [...leadingMessages, ...messages] };
 }
 
-/** As an upstream would have answered. */
+/** An answer as an upstream would have given it. */
 export function answerOf(messages: readonly JsonObject[], usage: Answer["usage"]): Answer {
   return { outcome: "message", choices: [messages], ...(usage === undefined ? {} : { usage }) };
 }
@@ -131,7 +133,7 @@ function converted(recording: Recording, wire: Wire): Spoken {
   };
 }
 
-/** Of a body only its tools and its system prompt. */
+/** Only the tools and the system prompt of a body. */
 export function promptIn(body: JsonObject, { tools, system = "" }: FieldNames): JsonObject {
   const names = [tools, system].filter((name) => body[name] !== undefined);
   return Object.fromEntries(names.map((name) => [name, body[name]]));
@@ -144,7 +146,9 @@ function systemTexts(wire: Wire, head: JsonObject): readonly string[] {
   return [messageText({ role: "system", parts })];
 }
 
-/** Where they were not recorded: at least their names, for who calls must have been offered something. */
+/**
+ * If the tools were not recorded, returns at least the names that were called, because the model must have been offered those.
+ */
 function toolsOf(
   wire: Wire,
   head: JsonObject,
@@ -158,21 +162,21 @@ function toolsOf(
   return [...new Set(names)].map((name) => ({ name, parameters: { type: "object" } }));
 }
 
-/** The tools that a recording without any must have had, in its own format. */
+/** The tools that a recording without tools must have had, in its own format. */
 export function impliedTools({ wire: name, messages }: Recording): readonly JsonObject[] {
   const wire = wires[name];
   const decoded = messages.map((json) => wire.messages.decode(json));
   return toolsOf(wire, {}, decoded).map((tool) => wire.tools.encode(tool));
 }
 
-/** Of conversations in which no model speaks: a request after so many messages. */
+/** If no model speaks in a conversation, a request is sent after this many messages. */
 const messagesPerRequest = 20;
 
 interface WithRole {
   readonly role: Message["role"];
 }
 
-/** One for each answer; messages of the model that follow each other are one answer. */
+/** One turn per answer. Consecutive messages of the model are one answer. */
 function turnsOf<M extends WithRole>(
   messages: readonly M[],
 ): readonly { readonly added: readonly M[]; readonly answer?: readonly M[] }[] {
@@ -181,7 +185,7 @@ function turnsOf<M extends WithRole>(
   let added: M[] = [];
   for (const message of messages) {
     const last = turns.at(-1);
-    // What the model said before anyone asked came from somewhere: the client has it in its history.
+    // If the model speaks first, the message is not an answer but a part of the client's history.
     const isAnswer = message.role === "assistant" && (last !== undefined || added.length > 0);
     if (isAnswer && added.length === 0 && last?.answer !== undefined) last.answer.push(message);
     else if (isAnswer) {

@@ -1,16 +1,16 @@
-/** A query in the parts that may each ask for a tool of its own. */
+/** Splits a query into parts, each of which may ask for a different tool. */
 
 import { sentencesIn } from "../text/sentences.ts";
 import { plainWords } from "./words.ts";
 
-/** Each line, and what stands on either side of a semicolon, may ask for something of its own. */
+/** Line breaks and semicolons separate parts of a query. */
 const partEnd = /[\n;；]+/u;
-/** Two words are a greeting or the rest of a sentence. */
+/** Minimum number of words in a part. Shorter parts are greetings or leftovers of a sentence. */
 const leastWords = 3;
-/** A query of more sentences is a document: its later ones are found through the whole. */
+/** Maximum number of parts. A query with more sentences is a document, and the search for the whole text covers the rest. */
 const aspectsMax = 16;
 
-/** Contract: empty when the query has only one such part: it is then its own and only aspect. */
+/** Contract: returns an empty list if the query has only one part, because the query itself is then that part. */
 export function aspectsOf(query: string): readonly string[] {
   const aspects = query
     .split(partEnd)

@@ -1,98 +1,145 @@
-/** BM25F: documents of weighted fields, ranked by the terms that they share with a query. */
+/**
+ * BM25F: documents of weighted fields, ranked by the terms that they share with a query. Each field has a norm of its
+ * own: the words of a name count among names, those of a description among descriptions.
+ */
 
 import { termsOf } from "./words.ts";
 
-/** A word that occurs three times does not make a text three times as relevant (Robertson and others' usual value). */
-const saturation = 1.2;
-/** How far a long document must hold a term more often to count the same; 0 = not at all, 1 = in proportion. */
+/** How far a long field must hold a term more often to count the same; 0 = not at all, 1 = in proportion. */
 const lengthShare = 0.75;
 
-export interface Field {
-  readonly text: string;
-  /** How often the text counts: 2 = as if it stood there twice. */
-  readonly weight?: number;
+export interface IndexShape {
+  /** One per field: how often its text counts; 2 = as if it stood there twice. */
+  readonly weights: readonly number[];
+  /** How soon a term that occurs again counts less: large = late. */
+  readonly saturation: number;
 }
+
+/** One field. A word that occurs three times does not make a text three times as relevant (Robertson and others' usual value). */
+const plainTexts: IndexShape = { weights: [1], saturation: 1.2 };
 
 export interface Posting {
   readonly document: number;
+  readonly field: number;
   readonly frequency: number;
 }
 
-/** Contract: documents are numbered in the order in which they were added; adding one makes it findable at once. */
+export interface Holder {
+  readonly document: number;
+  /** Rarity of the term × how much the document has of it. */
+  readonly worth: number;
+}
+
+/** Contract: documents are numbered in the order in which they were given. */
 export interface TermIndex {
   readonly size: number;
-  add(fields: readonly Field[]): number;
   /** The score of every document; 0 where no term is shared. A term's weight multiplies what it is worth. */
   scores(query: ReadonlyMap<string, number>): Float64Array;
+  /** Who has a term, in the order of the documents. */
+  holders(term: string): readonly Holder[];
   /** How much a term tells the documents apart: 0 when nobody has it. */
   rarity(term: string): number;
+  /** Where a term stands, in the order of the documents and their fields. */
   postings(term: string): readonly Posting[];
   terms(): Iterable<string>;
 }
 
-export function createTermIndex(): TermIndex {
-  const postings = new Map<string, Posting[]>();
-  const lengths: number[] = [];
-  let totalLength = 0;
+interface Entry {
+  readonly postings: Posting[];
+  /** That have the term. */
+  documents: number;
+}
 
+/** A document is one text per field. */
+export function buildTermIndex(
+  documents: readonly (readonly string[])[],
+  { weights, saturation }: IndexShape = plainTexts,
+): TermIndex {
+  const entries = new Map<string, Entry>();
+  const lengths = documents.map((fields, document) =>
+    fields.map((text, field) => addText(entries, text, { document, field })),
+  );
+  const factors = weights.map((weight, field) =>
+    fieldFactors(
+      lengths.map((own) => own[field] ?? 0),
+      weight,
+    ),
+  );
+  const size = documents.length;
   const rarity = (term: string): number => {
-    const holders = postings.get(term)?.length ?? 0;
-    return holders === 0 ? 0 : rarityOf(holders, lengths.length);
+    const holders = entries.get(term)?.documents ?? 0;
+    return holders === 0 ? 0 : rarityOf(holders, size);
   };
-
-  return {
-    get size() {
-      return lengths.length;
-    },
-    add: (fields) => {
-      const document = lengths.length;
-      const frequencies = countTerms(fields);
-      let length = 0;
-      for (const [term, frequency] of frequencies) {
-        length += frequency;
-        const known = postings.get(term);
-        if (known === undefined) postings.set(term, [{ document, frequency }]);
-        else known.push({ document, frequency });
+  const visitHolders = (term: string, visit: (document: number, worth: number) => void): void => {
+    const { postings } = entries.get(term) ?? { postings: [] };
+    const most = rarity(term) * (saturation + 1);
+    let sum = 0;
+    let before = -1;
+    for (const { document, field, frequency } of postings) {
+      if (document !== before && sum > 0) {
+        visit(before, (most * sum) / (sum + saturation));
+        sum = 0;
       }
-      lengths.push(length);
-      totalLength += length;
-      return document;
+      before = document;
+      sum += frequency * (factors[field]?.[document] ?? 1);
+    }
+    if (sum > 0) visit(before, (most * sum) / (sum + saturation));
+  };
+  return {
+    size,
+    rarity,
+    holders: (term) => {
+      const holders: Holder[] = [];
+      visitHolders(term, (document, worth) => holders.push({ document, worth }));
+      return holders;
     },
     scores: (query) => {
-      const scores = new Float64Array(lengths.length);
-      const meanLength = totalLength / Math.max(1, lengths.length);
-      for (const [term, weight] of query) {
-        const worth = rarity(term) * weight;
-        for (const { document, frequency } of postings.get(term) ?? []) {
-          const relative = (lengths[document] ?? 0) / meanLength;
-          const norm = saturation * (1 - lengthShare + lengthShare * relative);
-          scores[document] =
-            (scores[document] ?? 0) + (worth * frequency * (saturation + 1)) / (frequency + norm);
-        }
-      }
+      const scores = new Float64Array(size);
+      for (const [term, weight] of query)
+        visitHolders(term, (document, worth) => {
+          scores[document] = (scores[document] ?? 0) + weight * worth;
+        });
       return scores;
     },
-    rarity,
-    postings: (term) => postings.get(term) ?? [],
-    terms: () => postings.keys(),
+    postings: (term) => entries.get(term)?.postings ?? [],
+    terms: () => entries.keys(),
   };
+}
+
+/** What one occurrence of a term counts in a field of each document: by its weight, and by how long it is among its kind. */
+function fieldFactors(lengths: readonly number[], weight: number): Float64Array {
+  const mean = lengths.reduce((sum, length) => sum + length, 0) / lengths.length || 1;
+  return Float64Array.from(
+    lengths,
+    (length) => weight / (1 - lengthShare + (lengthShare * length) / mean),
+  );
+}
+
+/** Gives the number of terms. */
+function addText(
+  entries: Map<string, Entry>,
+  text: string,
+  place: { readonly document: number; readonly field: number },
+): number {
+  const terms = termsOf(text);
+  const counts = new Map<string, number>();
+  for (const term of terms) counts.set(term, (counts.get(term) ?? 0) + 1);
+  for (const [term, frequency] of counts) {
+    const entry = entries.get(term) ?? { postings: [], documents: 0 };
+    if (entry.documents === 0) entries.set(term, entry);
+    if (entry.postings.at(-1)?.document !== place.document) entry.documents += 1;
+    entry.postings.push({ ...place, frequency });
+  }
+  return terms.length;
 }
 
 function rarityOf(holders: number, size: number): number {
   return Math.log(1 + (size - holders + 0.5) / (holders + 0.5));
 }
 
-/** The rarity of a term that only one of so many documents has. */
+/** The rarity of a term that only one of `size` documents contains. */
 export function rarest(size: number): number {
   return rarityOf(1, size);
-}
-
-function countTerms(fields: readonly Field[]): ReadonlyMap<string, number> {
-  const frequencies = new Map<string, number>();
-  for (const { text, weight = 1 } of fields) {
-    for (const term of termsOf(text)) frequencies.set(term, (frequencies.get(term) ?? 0) + weight);
-  }
-  return frequencies;
 }
 
 /** The documents with a score above 0, best first; of equals the earlier one. */

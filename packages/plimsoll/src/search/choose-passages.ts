@@ -1,34 +1,36 @@
-/** Chooses passages within a budget so that together they tell as much as possible, and nothing twice. */
+/** Chooses passages within a budget so that together they contain as much information as possible, without repetition. */
 
 import { chooseGreedily } from "./greedy.ts";
 
 export interface Candidate {
-  /** 0…1. */
+  /** Relevance to the query, from 0 to 1. */
   readonly relevance: number;
-  /** What it tells, by number: things of which only the first mention is worth anything. */
+  /**
+   * Numbers of the words and mentions in this passage. Each is only worth something in the first chosen passage that contains it.
+   */
   readonly items: readonly number[];
-  /** An estimate will do: it only steers the order. */
+  /** An estimate is good enough, because it only affects the order. */
   readonly tokens: number;
 }
 
 export interface ChoiceQuestion {
   readonly candidates: readonly Candidate[];
-  /** Taken before all others, if there is room. */
+  /** The candidate that is taken before all others, if there is room. */
   readonly first?: number;
   readonly worth: (item: number) => number;
-  /** Takes a candidate if there is room: its place in the result is then certain. */
+  /** Takes a candidate if there is room for it. A taken candidate stays in the result. */
   readonly take: (candidate: number) => "taken" | "no room" | "full";
 }
 
 /**
- * What a passage is worth beside what it tells, compared with one rare word: a relevant passage of common words
- * is still relevant.
+ * Worth that every passage has, whatever words it contains. One rare word is worth 1. Without this, a relevant passage of common
+ * words would count as worthless.
  */
 const baseWorth = 0.5;
 
 /**
- * Greedy: each time the passage with the largest gain per token, where gain = relevance² × worth of what is new.
- * Squared, since a passage half as relevant would otherwise be made up for by two more names in it.
+ * A greedy choice. Each step takes the passage with the largest gain per token, where gain = relevance² × worth of the new items.
+ * Relevance is squared because otherwise two more names would make up for half the relevance.
  */
 export function choosePassages(question: ChoiceQuestion): void {
   const { candidates, worth } = question;

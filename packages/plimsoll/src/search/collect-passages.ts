@@ -1,6 +1,6 @@
-/** Collects passages within a budget; those that stand side by side become one. */
+/** Collects passages within a budget, and merges neighbouring passages into one. */
 
-/** A piece of one text of a list. */
+/** A range of characters in one of the texts. */
 export interface Place {
   readonly message: number;
   readonly start: number;
@@ -24,19 +24,25 @@ export interface CollectorParts {
 
 export interface PassageCollector {
   take(place: number): "taken" | "no room" | "full";
-  /** Contract: they never cost more than the budget, each its tokens and 4 more; in the order of their places. */
+  /**
+   * The collected passages, in the order of their places. Contract: their texts, plus 4 tokens for each passage, never cost more
+   * than the budget.
+   */
   runs(): readonly Run[];
 }
 
-/** What a passage costs beside its text. */
+/** Tokens that each passage costs in addition to its text. */
 export const passageTokens = 4;
-/** Two texts together may be a token more than both of them alone. */
+/** Two texts joined may cost one token more than both of them separately. */
 const joinTokens = 1;
-/** Less room than this holds no line. */
+/** The collector is full when fewer tokens than this are left, because not even one line would fit. */
 const leastRoom = 12;
-/** So many that do not fit, one after the other: the rest is left empty rather than searched through. */
+/**
+ * The collector stops after this many misfits in a row. Leaving the rest of the budget unused is cheaper than trying every
+ * passage.
+ */
 const missesMax = 50;
-/** No text of some length has so many characters per token. */
+/** Maximum number of characters per token. No text of reasonable length has more. */
 const tokenCharsMax = 12;
 
 interface Span {
@@ -56,7 +62,7 @@ export function createPassageCollector(parts: CollectorParts): PassageCollector 
       ? spanAtEnd.get(place + step)
       : undefined;
 
-  /** A long run is not counted anew with every piece that joins it: only what joins. */
+  /** Counts only the text that joins a run, so that a long run is not counted again with every new piece. */
   const costOf = (place: number, left: Span | undefined, right: Span | undefined): number => {
     const here = places[place];
     const start = left === undefined ? here?.start : places[left.to]?.end;
@@ -75,7 +81,7 @@ export function createPassageCollector(parts: CollectorParts): PassageCollector 
     room -= cost;
     if (right !== undefined) spans.delete(right.from);
     const span = { from: left?.from ?? place, to: right?.to ?? place };
-    // The order in which they were begun is kept: what is best comes first.
+    // The map keeps the order in which runs were started, so the best run comes first.
     spans.set(span.from, span);
     spanAtEnd.set(span.from, span);
     spanAtEnd.set(span.to, span);
@@ -92,7 +98,7 @@ export function createPassageCollector(parts: CollectorParts): PassageCollector 
   };
 }
 
-/** Counts what is really handed out, once: the sums before were of parts. */
+/** Counts the final texts once more, because the earlier sums were sums of parts. */
 function settle(parts: CollectorParts, spans: readonly Span[]): readonly Run[] {
   let room = parts.budgetTokens;
   const runs: Run[] = [];
@@ -112,7 +118,7 @@ function sourceOf({ texts, places }: CollectorParts, place: number): string {
   return texts[places[place]?.message ?? -1] ?? "";
 }
 
-/** As much of the beginning of a place as fits into the budget; undefined when not even a word does. */
+/** The beginning of a place, as far as it fits into the budget. Undefined if not even one word fits. */
 export function partOfPlace(parts: CollectorParts, place: number): Run | undefined {
   const here = parts.places[place];
   if (here === undefined) return undefined;
@@ -123,12 +129,12 @@ export function partOfPlace(parts: CollectorParts, place: number): Run | undefin
   return text === "" ? undefined : { from: place, to: place, message: here.message, text };
 }
 
-/** Without blank lines at its ends; the indentation of its first line stays. */
+/** Removes blank lines at both ends. The indentation of the first line stays. */
 function tidy(text: string): string {
   return text.replace(/^(?:[^\S\n]*\n)+/, "").trimEnd();
 }
 
-/** About half, up to the end of a word, and never half a character. */
+/** About the first half of a text. Cuts at the end of a word if possible, and never inside a character. */
 function shorter(text: string): string {
   const half = text.slice(0, Math.floor(text.length / 2));
   const words = half.replace(/\s+\S*$/, "");

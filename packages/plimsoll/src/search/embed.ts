@@ -1,20 +1,23 @@
-/** Texts as vectors. The static embedder needs no model: the mean of its words, rare ones first. */
+/**
+ * Turns texts into vectors. The static embedder needs no model: it averages the vectors of the words and gives rare words more
+ * weight.
+ */
 
 import type { WordVectors } from "./vectors.ts";
 import { plainWords } from "./words.ts";
 
 export interface Embedder {
   readonly name: string;
-  /** Contract: one vector per text, all of the same length; a text that says nothing to it is all zeros. */
+  /** Contract: returns one vector per text, all of the same length. A text without known words gives a vector of zeros. */
   embed(texts: readonly string[]): Promise<readonly Float32Array[]>;
 }
 
-/** Smooth inverse frequency (Arora, Liang, Ma 2017): a word as common as this counts half. */
+/** Smooth inverse frequency (Arora, Liang, Ma 2017): a word with this frequency counts half. */
 const halfFrequency = 1e-3;
-/** Zipf: the word of rank r has about this share of a text, divided by r. */
+/** Zipf's law: the frequency of the word with rank r is about this value divided by r. */
 const zipfShare = 0.1;
 
-/** The mean of all words was taken out of the table when it was made, so nothing is left to take out of a text. */
+/** The table was centred when it was made: the mean of all words is already subtracted. */
 export function createStaticEmbedder(vectors: WordVectors): Embedder {
   return {
     name: "static",
@@ -22,7 +25,7 @@ export function createStaticEmbedder(vectors: WordVectors): Embedder {
   };
 }
 
-/** Unit length; all zeros for a text without known words. */
+/** A vector of unit length, or all zeros if the text has no known words. */
 export function meanVector(vectors: WordVectors, text: string): Float32Array {
   const sum = new Float32Array(vectors.dimensions);
   for (const word of plainWords(text)) {

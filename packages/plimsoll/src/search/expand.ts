@@ -1,21 +1,21 @@
-/** A query's terms, and words of the archive that mean nearly the same. */
+/** The terms of a query, plus words of the archive that mean nearly the same. */
 
 import { BoundedMap } from "../bounds/bounded-map.ts";
 import type { Neighbour, WordVectors } from "./vectors.ts";
 import { plainWords, termsOf } from "./words.ts";
 
-/** Below this, words are only of the same field. */
+/** Minimum similarity of synonyms. Less similar words merely belong to the same topic. */
 const leastSimilarity = 0.5;
 const synonymsMax = 10;
-/** A synonym is a guess: what it is worth at most, compared with the word itself. */
+/** Maximum weight of a synonym compared with the word itself. A synonym is only a guess. */
 const synonymWeight = 0.3;
-/** A query of more words is a text, and says itself what it means in several ways. */
+/** Queries with more words than this get no synonyms, because they already express their meaning in several ways. */
 const expandedWordsMax = 24;
 
-/** Words of an archive that are near to a word, best first. */
+/** Finds words of an archive that are similar to a word, best first. */
 export type Synonyms = (word: string) => readonly Neighbour[];
 
-/** `ignored` are words that do not matter here, e.g. the names of those who speak in every line. */
+/** `ignored` are words that do not matter here, such as the names of speakers that occur in every line. */
 export function queryTerms(
   query: string,
   synonyms: Synonyms,
@@ -35,10 +35,10 @@ export function queryTerms(
   return weights;
 }
 
-/** Words of one long conversation's queries. */
+/** Maximum number of remembered words. Enough for the queries of one long conversation. */
 const rememberedMax = 512;
 
-/** Synonyms among the words of an archive, found when first asked for. */
+/** Finds synonyms among the words of an archive. Each is looked up when it is first needed. */
 export function synonymsAmong(vectors: WordVectors, words: Iterable<string>): Synonyms {
   const known = [...new Set(words)].filter((word) => vectors.has(word));
   const remembered = new BoundedMap<string, readonly Neighbour[]>({ entries: rememberedMax });

@@ -1,4 +1,4 @@
-/** Scores of different makes on one scale. */
+/** Combines scores from different sources on one scale. */
 
 export interface WeightedScores {
   readonly scores: Float64Array;
@@ -6,9 +6,9 @@ export interface WeightedScores {
 }
 
 /**
- * The weighted sum of scores, each as a share of the largest of its make. Measured on tool search: BM25 with 0.3 of
- * the static vectors' cosine gains up to 4 points, where reciprocal ranks lose up to 26, since they believe a weak
- * ranking as much as a strong one.
+ * The weighted sum of scores, each divided by the largest score of its source. Measured on tool search: BM25 plus 0.3 times the
+ * cosine of static vectors gains up to 4 points. Reciprocal rank fusion loses up to 26, because it trusts a weak ranking as much
+ * as a strong one.
  */
 export function fuseScores(weighted: readonly WeightedScores[]): Float64Array {
   const sums = new Float64Array(weighted[0]?.scores.length ?? 0);
@@ -20,7 +20,7 @@ export function fuseScores(weighted: readonly WeightedScores[]): Float64Array {
   return sums;
 }
 
-/** Scores as shares of the largest; all 0 stay 0. */
+/** Divides scores by the largest one. If all are 0, they stay 0. */
 export function byLargest(scores: Float64Array): Float64Array {
   const most = largest(scores);
   return most === 0 ? scores : scores.map((score) => score / most);
@@ -31,8 +31,8 @@ export function largest(scores: Float64Array): number {
 }
 
 /**
- * Scores → 0…1 by rank within the set, so that a threshold means the same with every embedder: 1 for the best,
- * 0 for the worst, equals share their mean rank. A set of one, or of equals only, is all ½.
+ * Maps scores to 0…1 by their rank within the set, so that a threshold means the same with every embedder. The best gets 1 and
+ * the worst gets 0. Equal scores share their mean rank. A single score, or a set of equal scores, gets ½.
  */
 export function calibrate(scores: readonly number[]): readonly number[] {
   const order = scores.map((_, index) => index);

@@ -8,7 +8,7 @@ interface Option {
   readonly gain: number;
 }
 
-/** Each option tells some items; what was told before is worth nothing. */
+/** Each option contains some items. An item that was chosen before is worth nothing. */
 function choose(told: readonly (readonly number[])[], most: number): readonly number[] {
   const known = new Set<number>();
   const taken: number[] = [];

@@ -1,20 +1,20 @@
 /**
- * Lazy greedy choice: each time the best option, where what an option is worth falls as others are taken. An old worth
- * is a bound for the new one, so only the front of the queue is worked out anew.
+ * Lazy greedy choice: takes the best option again and again, while the worth of the remaining options falls. An old worth is an
+ * upper bound for the new one, so only the front of the queue has to be computed again.
  */
 
 export interface GreedyQuestion<Option> {
-  /** For instance its gain per token. */
+  /** The worth of an option, for example its gain per token. */
   readonly worth: (option: Option) => number;
-  /** Of two that are worth the same: which comes first, so that the same question has the same answer. */
+  /** Breaks ties between options of equal worth, so that the same question always gets the same answer. */
   readonly isEarlier: (one: Option, other: Option) => boolean;
-  /** The same option as things are now; undefined when nobody wants it any more. */
+  /** The option with its current worth. Undefined if it is no longer wanted. */
   readonly renew: (option: Option) => Option | undefined;
-  /** Takes it, and gives what is to be offered besides; or says that no more can be taken. */
+  /** Takes the option and returns further options to offer, or "full" if no more can be taken. */
   readonly take: (option: Option) => readonly Option[] | "full";
 }
 
-/** Contract: an option is renewed each time before it is taken. Ends when `take` says so, or with the last option. */
+/** Contract: an option is always renewed before it is taken. Ends when `take` returns "full" or when no option is left. */
 export function chooseGreedily<Option>(
   offered: Iterable<Option>,
   { worth, isEarlier, renew, take }: GreedyQuestion<Option>,
@@ -42,7 +42,7 @@ interface Queue<Item> {
   pop(): Item | undefined;
 }
 
-/** A binary heap. The one of `budget/byte-pair.ts` holds bare numbers, and is three times as fast with them. */
+/** A binary heap. The one in `budget/byte-pair.ts` works on plain numbers only and is three times as fast with them. */
 function createQueue<Item>(isBefore: (one: Item, other: Item) => boolean): Queue<Item> {
   const heap: Item[] = [];
   const rise = (item: Item): void => {

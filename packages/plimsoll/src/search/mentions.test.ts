@@ -1,4 +1,4 @@
-/** The strings by which things are referred to: which are found, as what, and what is passed over. */
+/** Mentions: which strings are found, as which kind, and which are ignored. */
 
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";

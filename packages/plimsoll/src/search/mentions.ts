@@ -1,4 +1,6 @@
-/** Mentions: the strings by which people and agents refer to things. What a later turn will need is mostly made of them. */
+/**
+ * Mentions: the strings that people and agents use to refer to things. Most of the facts that a later turn needs are mentions.
+ */
 
 export type MentionKind = "url" | "email" | "path" | "file" | "date" | "name" | "id" | "number";
 
@@ -8,7 +10,7 @@ const fileEndings = [
   "bat sql proto graphql xml csv tsv pdf doc docx xls xlsx ppt pptx png jpg jpeg gif svg webp lock log diff patch",
 ].flatMap((line) => line.split(" "));
 
-/** In this order: a string is filed under the first kind that finds it. */
+/** The order matters: a string gets the first kind whose pattern matches it. */
 const patterns: readonly (readonly [MentionKind, RegExp])[] = [
   ["url", /https?:\/\/[^\s"'<>()[\]{}`\\]+/g],
   ["email", /[\w.+-]+@[\w-]+(?:\.[\w-]+)+/g],
@@ -20,7 +22,7 @@ const patterns: readonly (readonly [MentionKind, RegExp])[] = [
     "name",
     /\b[A-Za-z_][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+\b|\b[a-z]+(?:[A-Z][a-z0-9]+)+\b|\b(?:[A-Z][a-z0-9]+){2,}\b/g,
   ],
-  // letters with digits, or shouted
+  // letters with digits, or all capitals
   ["id", /\b(?=[A-Za-z]*\d)(?=\d*[A-Za-z])[A-Za-z0-9]{4,}\b|\b[A-Z]{5,}\b/g],
   ["number", /\b\d{3,}(?:\.\d+)?\b|\b\d+\.\d{2,}\b/g],
 ];
@@ -28,7 +30,7 @@ const patterns: readonly (readonly [MentionKind, RegExp])[] = [
 const shortest = 3;
 const shortestName = 5;
 const longest = 200;
-/** Shouted words that refer to nothing. */
+/** Words in capitals that refer to nothing. */
 const emphasis = new Set(
   (
     "ERROR ERRORS FAILED FAILURE PASSED WARNING WARNINGS FALSE TRUE SELECT WHERE ORDER GROUP README IMPORTANT " +
@@ -36,13 +38,15 @@ const emphasis = new Set(
   ).split(" "),
 );
 
-/** A longer run of such characters is data, not a name; patterns would go over it again from each of its characters. */
+/**
+ * A longer run of these characters is data, not a name. Without this, the patterns would start again at each of its characters.
+ */
 const dataRun = /[\w.+@/-]{256,}/g;
 
-/** In text that was quoted once more: what stands behind it begins a word. */
+/** An escaped line break or tab in text that was quoted once more. A new word begins after it. */
 const quotedBreak = /(?<!\\)\\+[nrt]/g;
-/** What is left of binary data in text: control characters, and escapes of them. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for.
+/** Traces of binary data in text: control characters and their escapes. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern has to match control characters.
 const debris = /[\u0000-\u0008\u000e-\u001f\u007f\ufffd]|(?<!\\)\\+(?:u00[01]|x[01])/g;
 const mostDebris = 1 / 40;
 
@@ -54,9 +58,9 @@ function isNoise(text: string): boolean {
 
 const none: ReadonlyMap<string, MentionKind> = new Map();
 
-/** Contract: linear in the length of the text. A path has no leading "./" or "/". */
+/** Contract: runs in time linear in the length of the text. Paths are returned without a leading "./" or "/". */
 export function mentionsIn(text: string): ReadonlyMap<string, MentionKind> {
-  // A text may be a million blank lines, and each is asked.
+  // A shortcut: a text may consist of a million blank lines, and this runs for each of them.
   if (text.length < shortest || text.trim() === "") return none;
   const found = new Map<string, MentionKind>();
   if (isNoise(text)) return found;
@@ -71,15 +75,15 @@ export function mentionsIn(text: string): ReadonlyMap<string, MentionKind> {
   return found;
 }
 
-/** Where a mention stands. */
+/** How often a mention occurs, and in what company. */
 export interface Standing {
-  /** That have it. */
+  /** Number of messages that contain the mention. */
   readonly messages: number;
-  /** Of all texts that have it, the fewest mentions in one. */
+  /** The smallest number of mentions in any text that contains this one. */
   readonly fewest: number;
 }
 
-/** What comes up again and again is what the work is about; one name of many in a listing hardly is. */
+/** A mention that comes up again and again is probably what the work is about. One name among many in a listing hardly is. */
 export function worthOfStanding({ messages, fewest }: Standing): number {
   return (1 + Math.log(messages)) / fewest ** 0.6;
 }

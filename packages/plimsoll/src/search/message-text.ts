@@ -1,9 +1,9 @@
-/** A message as it is searched: what was said, and what was called. */
+/** The text of a message for searching: its content and its calls. */
 
 import { isObject, type JsonValue } from "../message/json.ts";
 import type { Message, Part } from "../message/message.ts";
 
-/** Content, then each call as `[call name]` with its argument keys and values on lines of their own. */
+/** The content, then each call as `[call name]`, with its argument keys and values on separate lines. */
 export function searchableText(message: Message): string {
   return textOfParts(message.parts);
 }
@@ -34,7 +34,7 @@ function textOfPart(part: Part): string {
 
 type Step = { readonly line: string } | { readonly value: JsonValue };
 
-/** Escaped line feeds become lines again. What is no JSON stays as it is. */
+/** Escaped line feeds become real lines again. Input that is not JSON stays as it is. */
 function argumentLines(input: string): string {
   let root: JsonValue;
   try {
@@ -43,7 +43,7 @@ function argumentLines(input: string): string {
     return input;
   }
   const lines: string[] = [];
-  // A stack of its own: arguments can be nested deeper than functions can.
+  // An explicit stack, because arguments can be nested deeper than the call stack allows.
   const stack: Step[] = [{ value: root }];
   for (let step = stack.pop(); step !== undefined; step = stack.pop()) {
     if ("line" in step) lines.push(step.line);

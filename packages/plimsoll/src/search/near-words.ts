@@ -1,16 +1,16 @@
-/** The words of a catalogue and of its texts as rows of numbers, so that thousands are compared in a millisecond. */
+/** The words of a tool catalogue as rows of numbers, so that thousands can be compared in a millisecond. */
 
 import { BoundedMap } from "../bounds/bounded-map.ts";
 import type { Synonyms } from "./expand.ts";
 import type { Neighbour, WordVectors } from "./vectors.ts";
 
-/** Below this, words are only of the same field. */
+/** Minimum similarity of synonyms. Less similar words merely belong to the same topic. */
 const leastSimilarity = 0.5;
 const synonymsMax = 10;
-/** Words of some dozen long queries. */
+/** Maximum number of remembered words. Enough for a few dozen long queries. */
 const rememberedMax = 1_024;
 
-/** Vectors of unit length, one after the other. */
+/** Vectors of unit length in one array, one after another. */
 export interface Rows {
   readonly count: number;
   readonly values: Float32Array;
@@ -22,7 +22,7 @@ export function rowsOf(vectors: readonly Float32Array[], dimensions: number): Ro
   return { count: vectors.length, values };
 }
 
-/** Cosine of a vector of unit length with each row. */
+/** The cosine of a unit vector with each row. */
 export function cosines({ count, values }: Rows, vector: Float32Array): Float32Array {
   const found = new Float32Array(count);
   for (let row = 0, at = 0; row < count; row++) {
@@ -33,7 +33,10 @@ export function cosines({ count, values }: Rows, vector: Float32Array): Float32A
   return found;
 }
 
-/** Like `synonymsAmong`, for many queries to one set of words: takes the memory of its rows, and a fraction of the time. */
+/**
+ * Like `synonymsAmong`, but for many queries against one set of words. Needs memory for its rows, and takes a fraction of the
+ * time.
+ */
 export function nearWords(vectors: WordVectors, words: Iterable<string>): Synonyms {
   const known = [...new Set(words)].filter((word) => vectors.has(word));
   const rows = rowsOf(
@@ -50,7 +53,7 @@ export function nearWords(vectors: WordVectors, words: Iterable<string>): Synony
   };
 }
 
-/** Of equals the one that came first, so that the same catalogue has the same synonyms. */
+/** If similarities are equal, the word that came first wins, so that the same catalogue always gives the same synonyms. */
 function nearest(
   words: readonly string[],
   similarities: Float32Array,

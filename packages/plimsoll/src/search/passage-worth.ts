@@ -1,39 +1,45 @@
-/** What passages tell: words and mentions, by number, and what it is worth to be told each of them once. */
+/** Lists the words and mentions of passages as numbered items, with the worth of each item. */
 
 import { rarest, type TermIndex } from "./bm25.ts";
 import { mentionsIn, worthOfStanding } from "./mentions.ts";
 
 export interface SourcePassage {
   readonly text: string;
-  /** Passages of one message have one number. */
+  /** Number of the message. Passages of the same message share it. */
   readonly message: number;
-  /** Said by a person or the agent, not by a tool. */
+  /** True if a person or the agent wrote it, false if it comes from a tool. */
   readonly isOwn: boolean;
 }
 
 export interface Items {
-  /** The items of each passage. */
+  /** The numbers of the items in each passage. */
   readonly of: readonly (readonly number[])[];
-  /** A word of one passage is worth 1, one of all of them nearly nothing. */
+  /**
+   * Worth of each item. A word that occurs in one passage is worth 1, and a word that occurs in all of them is worth almost
+   * nothing.
+   */
   readonly worth: Float64Array;
-  /** The number of a mention; undefined when no passage has it. */
+  /** The item number of a mention. Undefined if no passage contains it. */
   mention(name: string): number | undefined;
 }
 
-/** A name, path or number answers a question more often than a rare word does. */
+/** Worth of a mention. Names, paths and numbers answer a question more often than rare words do. */
 const mentionWorth = 5;
-/** What people or the agent have used themselves, they use again (AUC 0.8 for "is used later" in coding traces). */
+/**
+ * Factor for mentions that people or the agent have used themselves, because they use those again (AUC 0.8 for "is used later" in
+ * coding traces).
+ */
 const ownFactor = 2;
 interface ReferenceCount {
   readonly number: number;
   messages: number;
   lastMessage: number;
   isOwn: boolean;
-  /** Of all passages that have it, the fewest mentions in one. */
+  /** The smallest number of mentions in any passage that contains this one. */
   fewest: number;
 }
 
-/** `terms` has the same passages, in the same order, as its documents. */
+/** Contract: the documents of `terms` are these passages, in the same order. */
 export function itemsOf(passages: readonly SourcePassage[], terms: TermIndex): Items {
   const of: number[][] = passages.map(() => []);
   const worth: number[] = [];

@@ -1,18 +1,18 @@
-/** Long text in pieces that can be found and read on their own: whole lines where possible. */
+/** Cuts long text into pieces that can be found and read separately. Pieces consist of whole lines if possible. */
 
 export interface Piece {
   readonly start: number;
   readonly end: number;
 }
 
-/** What goes into one piece: a few lines of code or output; a short message as a whole. About 80 tokens. */
+/** Target size of a piece in characters, about 80 tokens: a few lines of code or output, or a whole short message. */
 const pieceChars = 300;
-/** A line stays whole up to this length, since that is a paragraph; a longer one is data, and is cut. */
+/** Lines up to this many characters stay whole, because they are paragraphs. Longer lines are data and are cut. */
 const lineChars = 1_500;
 
 /**
- * Cuts a text at line ends, and lines that are too long at the best place within reach. Contract: pieces are in
- * order, do not overlap, hold more than white space, and lack nothing but white space between them.
+ * Cuts a text at line ends, and cuts lines that are too long at the best place within reach. Contract: pieces are in order, do
+ * not overlap, and contain more than white space. Only white space between them is left out.
  */
 export function piecesOf(text: string): readonly Piece[] {
   const pieces: Piece[] = [];
@@ -38,7 +38,7 @@ export function piecesOf(text: string): readonly Piece[] {
   return pieces;
 }
 
-/** Best first: a line end inside quoted text, the end of a JSON value, of a clause, of a word. */
+/** Places to cut a line, best first: a line end inside quoted text, the end of a JSON value, of a clause, of a word. */
 const cutPlaces = [/\\n/g, /[}\]],?/g, /[.!?,;。、，]\s?/g, /\s/g];
 
 function cutLine(text: string, lineStart: number, lineEnd: number): readonly Piece[] {
@@ -59,6 +59,6 @@ function cutLength(reach: string): number {
     const end = last === undefined ? 0 : last.index + last[0].length;
     if (end > reach.length / 3) return end;
   }
-  // Nothing to cut at; at least no character is split.
+  // There is no good place to cut, but a surrogate pair must not be split.
   return /[\ud800-\udbff]$/.test(reach) ? reach.length - 1 : reach.length;
 }

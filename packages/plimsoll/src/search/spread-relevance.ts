@@ -1,18 +1,21 @@
-/** Relevance spreads: what stands beside a hit explains it, answers it, or belongs to it. */
+/** Spreads relevance to neighbours: a passage next to a hit often explains it, answers it, or belongs to it. */
 
 import { byLargest, largest } from "./fuse.ts";
 
-/** What follows a hit often answers it, what comes before asks it: a part of the hit's score goes to both. */
+/**
+ * Share of a hit's score that the next and the previous passage get. The next one often answers the hit, and the previous one
+ * often asks for it.
+ */
 const toNext = 0.4;
 const toPrevious = 0.2;
-/** One topic fills some ten passages: what a passage keeps of the score of its region, per step away from a hit. */
+/** Share of a hit's score that remains with each step away from it. One topic fills about ten passages. */
 const regionDecay = 0.9;
 const regionWeight = 1;
-/** The best place of all draws its surroundings in, fading to a third after so many passages. */
+/** The surroundings of the best passage get a bonus. It falls to about a third after `bestReach` passages. */
 const bestWeight = 0.5;
 const bestReach = 8;
 
-/** Scores of passages in their order in the conversation → relevance 0…1; all 0 when nothing was hit. */
+/** Turns scores of passages, in conversation order, into relevance from 0 to 1. If nothing was hit, all are 0. */
 export function spreadRelevance(scores: Float64Array): Float64Array {
   const hits = byLargest(scores);
   if (!hits.some((hit) => hit > 0)) return hits;
@@ -30,7 +33,7 @@ export function spreadRelevance(scores: Float64Array): Float64Array {
   );
 }
 
-/** The sum of all scores, each faded by its distance; both ways in one pass each. */
+/** For each passage, the sum of all scores, each reduced by its distance. One pass in each direction. */
 function smoothed(scores: Float64Array): Float64Array {
   const sums = new Float64Array(scores.length);
   let carried = 0;

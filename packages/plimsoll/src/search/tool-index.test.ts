@@ -19,12 +19,12 @@ const tools: readonly SearchedTool[] = [
   { name: "noop" },
 ];
 
-/** Names of what is found, best first. */
+/** The names of the tools found, best first. */
 function namesFor(query: string, index: ToolIndex = buildToolIndex(tools), count = 3): string[] {
   return index.find(query, count).map(({ index: at }) => tools[at]?.name ?? "");
 }
 
-/** Words of one line mean the same. */
+/** The words in each array mean the same. */
 function vectorsOf(...meanings: readonly (readonly string[])[]): WordVectors {
   const place = new Map(meanings.flatMap((words, i) => words.map((word) => [word, i] as const)));
   const vector = (word: string): Float32Array | undefined => {

@@ -1,10 +1,9 @@
-/** Finds the tools that a query asks for, among thousands: BM25 and static word vectors, no model. */
+/** Finds the tools that a query asks for among thousands, with BM25 and static word vectors but without a model. */
 
 import { aspectsOf } from "./aspects.ts";
-import { ranked } from "./bm25.ts";
+import { buildTermIndex, ranked, type TermIndex } from "./bm25.ts";
 import { meanVector } from "./embed.ts";
 import type { Synonyms } from "./expand.ts";
-import { buildFieldIndex, type FieldIndex } from "./field-index.ts";
 import { byLargest, fuseScores, largest } from "./fuse.ts";
 import { cosines, nearWords, rowsOf } from "./near-words.ts";
 import { type SearchedTool, type ToolText, toolTextOf } from "./tool-text.ts";
@@ -12,19 +11,22 @@ import type { WordVectors } from "./vectors.ts";
 import { plainWords, stem, termsOf } from "./words.ts";
 
 export interface FoundTool {
-  /** Into the list that the index was made of. */
+  /** Index into the list that the search index was built from. */
   readonly index: number;
-  /** 0…1, compared with the best of this query: scores of two queries say nothing about each other. */
+  /** From 0 to 1, relative to the best match of this query. Scores of different queries cannot be compared. */
   readonly score: number;
 }
 
-/** Contract: best first, of equals the earlier one; only tools with a score above 0; the same query, the same answer. */
+/**
+ * Contract: returns the best tools first, and the earlier one if scores are equal. Returns only tools with a score above 0. The
+ * same query always gives the same answer.
+ */
 export interface ToolIndex {
   readonly size: number;
   find(query: string, count: number): readonly FoundTool[];
 }
 
-/** A name says what a tool does; parameters and the server say it only in passing, and alike for many tools. */
+/** The name says most about a tool. Parameters and the server say less, and often the same for many tools. */
 const fieldWeights = {
   name: 2,
   description: 1,
@@ -33,31 +35,39 @@ const fieldWeights = {
   serverDescription: 0.5,
 };
 const fields = Object.keys(fieldWeights) as readonly (keyof ToolText)[];
+/**
+ * Above the usual 1.2, since a frequency here is already weighted: a word in the name and in the description shall be
+ * worth more than one in the description only.
+ */
+const saturation = 2;
 
-/** So that 10,000 tools of some pages each take seconds, not minutes; 4,000 may still have a thousand characters each. */
+/**
+ * Maximum number of characters of the whole catalogue, so that 10,000 tools of several pages each take seconds and not minutes.
+ * 4,000 tools may still have 1,000 characters each.
+ */
 const catalogueCharsMax = 4_000_000;
 
-/** A synonym is a guess: what it is worth at most, compared with the word itself. */
+/** Maximum weight of a synonym compared with the word itself. A synonym is only a guess. */
 const synonymWeight = 0.3;
-/** A part of a query with more words says itself what it means in several ways. */
+/** A part of a query with more words than this gets no synonyms, because it already expresses its meaning in several ways. */
 const expandedWordsMax = 24;
-/** What the best-fitting sentence of a query counts beside the whole. */
+/** Weight of the best-matching sentence of a query; the whole query has the rest. */
 const aspectShare = 0.5;
-/** What the meaning of the whole text counts beside its words. */
+/** Weight of the meaning of the whole text, compared with 1 for its words. */
 const meaningWeight = 0.2;
-/** Longer queries are documents: their beginning says what they are about. */
+/** Maximum number of characters of a query. A longer query is a document, and its beginning says what it is about. */
 const queryCharsMax = 20_000;
-/** Runs without a space that are data (base64, long addresses): no tool is asked for by them. */
+/** Long runs without a space are data, such as base64 or long addresses. Nobody asks for a tool that way. */
 const data = /[!-~]{100,}/gu;
-/** Agents ask in lines like `server: maps` and `tool: find a route`: every server and tool would match the label. */
+/** Agents write lines like `server: maps` and `tool: find a route`. The label itself would match every server and tool. */
 const label = /^\s*(?:servers?|tools?)\s*:/gimu;
 
 export function buildToolIndex(tools: readonly SearchedTool[], vectors?: WordVectors): ToolIndex {
   const charsMax = Math.floor(catalogueCharsMax / Math.max(1, tools.length));
   const texts = tools.map((tool) => toolTextOf(tool, charsMax));
-  const index = buildFieldIndex(
+  const index = buildTermIndex(
     texts.map((text) => fields.map((field) => text[field])),
-    fields.map((field) => fieldWeights[field]),
+    { weights: fields.map((field) => fieldWeights[field]), saturation },
   );
   const synonyms: Synonyms = vectors === undefined ? () => [] : nearWords(vectors, wordsOf(texts));
   const meaning = vectors === undefined ? undefined : meaningOf(vectors, texts);
@@ -86,11 +96,11 @@ function* wordsOf(texts: readonly ToolText[]): Generator<string> {
   for (const text of texts) for (const field of fields) yield* plainWords(text[field]);
 }
 
-/** Something that a query asks for: a term, and with less weight each synonym of it. */
+/** A term that a query asks for. The values are the weights of its synonyms. */
 type TermWeights = Map<string, number>;
 
 /** BM25 where each word of the query counts once for a tool: by itself or by its best synonym there. */
-function scoresOf(index: FieldIndex, synonyms: Synonyms, text: string): Float64Array {
+function scoresOf(index: TermIndex, synonyms: Synonyms, text: string): Float64Array {
   const scores = new Float64Array(index.size);
   const best = new Float64Array(index.size);
   for (const [term, { weights, times }] of wantedTermsOf(text, synonyms)) {
@@ -101,7 +111,7 @@ function scoresOf(index: FieldIndex, synonyms: Synonyms, text: string): Float64A
         best[document] = Math.max(best[document] ?? 0, weight * worth);
       }
     }
-    // What is said twice matters more, but not twice as much (BM25's k3 = 1).
+    // A repeated word matters more, but not in proportion (BM25's k3 = 1).
     const saturated = (2 * times) / (1 + times);
     for (const document of touched) {
       scores[document] = (scores[document] ?? 0) + saturated * (best[document] ?? 0);
@@ -134,8 +144,9 @@ function wantedTermsOf(
 }
 
 /**
- * A long task needs several tools, each for one of its sentences: what fits one sentence well shall not lose to what
- * fits all of them a little. A sentence with a weak best match counts less, by the root, as it may ask for no tool.
+ * A long task needs several tools, each for one of its sentences. A tool that matches one sentence well should not lose to a tool
+ * that matches all of them a little. A sentence with a weak best match may not ask for a tool at all, so it counts less, by the
+ * square root.
  */
 function withAspects(whole: Float64Array, aspects: readonly Float64Array[]): Float64Array {
   const strengths = aspects.map(largest);
@@ -152,8 +163,8 @@ function withAspects(whole: Float64Array, aspects: readonly Float64Array[]): Flo
 }
 
 /**
- * How near each tool is to the nearest of some texts, by the mean of their words; 0 where `words` is: some tool is
- * always the nearest, and one that shares neither a word nor a synonym would be a guess.
+ * The similarity of each tool to the most similar of some texts, by the mean of their word vectors. It is 0 wherever `words` is
+ * 0. Some tool is always the most similar, but one that shares no word and no synonym would be a guess.
  */
 type Meaning = (texts: readonly string[], words: Float64Array) => Float64Array;
 
@@ -173,7 +184,10 @@ function meaningOf(vectors: WordVectors, texts: readonly ToolText[]): Meaning {
   };
 }
 
-/** The words of one catalogue occur in it many times; as many are kept as it has, and only while it is read. */
+/**
+ * Remembers the vectors of words, because words repeat within a catalogue. It holds one entry per distinct word and is dropped
+ * once the catalogue has been read.
+ */
 function remembering(vectors: WordVectors): WordVectors {
   const known = new Map<string, Float32Array | undefined>();
   return {

@@ -1,33 +1,33 @@
-/** What a tool is found by: the texts of its definition, cut to a size that a catalogue of thousands can bear. */
+/** The searchable texts of a tool's definition, cut to a size that works for a catalogue of thousands. */
 
 import { isObject, type JsonObject, type JsonValue } from "../message/json.ts";
 
 export interface ToolText {
-  /** Without the server, if that stands in it. */
+  /** The name without the server's name in front. */
   readonly name: string;
   readonly description: string;
-  /** Names, titles, descriptions and values to choose from, the outer ones first. */
+  /** Names, titles, descriptions and enum values of the parameters, outer ones first. */
   readonly parameters: string;
   readonly server: string;
   readonly serverDescription: string;
 }
 
-/** A name or a description that is longer says nothing new: most have below 500 characters. */
+/** Maximum number of characters of a name or a description. Most have fewer than 500, and longer ones add nothing new. */
 const textCharsMax = 4_000;
-/** All parameters of one tool together. */
+/** Maximum number of characters of all parameters of a tool together. */
 const parameterCharsMax = 8_000;
-/** Values of one schema that are looked at, so that a schema of a megabyte costs as little as one of some pages. */
+/** Maximum number of values read from one schema, so that a schema of a megabyte costs no more than one of a few pages. */
 const nodesMax = 2_000;
 
 /** MCP clients put the server before the tool: mcp__server__tool. */
 const mcpName = /^mcp__(.+?)__(.+)$/su;
 
-/** The server that a tool's name tells; undefined where it tells none. */
+/** The server that the tool's name contains, or undefined if it contains none. */
 export function serverOf(name: string): string | undefined {
   return mcpName.exec(cut(name))?.[1];
 }
 
-/** Of at most `charsMax` characters; what says most about a tool comes first. */
+/** At most `charsMax` characters. The texts that say most about a tool come first. */
 export function toolTextOf(tool: SearchedTool, charsMax = Number.POSITIVE_INFINITY): ToolText {
   let room = charsMax;
   const take = (text: string): string => {
@@ -56,13 +56,13 @@ function splitName(tool: SearchedTool): { readonly server: string; readonly name
   return { server, name: isPrefixed ? name.slice(server.length + 1) : name };
 }
 
-/** Takes what is found on the way through a schema. */
+/** Receives the texts and the nested values of a schema. */
 interface Reader {
   addText(value: JsonValue | undefined): void;
   follow(value: JsonValue | undefined): void;
 }
 
-/** Breadth first, with a queue instead of recursion: a schema may be nested as deep as it likes. */
+/** Reads breadth first, with a queue instead of recursion, because a schema may be nested to any depth. */
 function parameterText(parameters: JsonValue | undefined, charsMax: number): string {
   const texts: string[] = [];
   let room = charsMax;
@@ -100,7 +100,7 @@ function readProperties(properties: JsonObject, reader: Reader): void {
   }
 }
 
-/** Not `Object.entries`: that would copy a million keys before the first is read. */
+/** Unlike `Object.entries`, this does not copy a million keys before it reads the first. */
 function* entriesOf(object: JsonObject): Generator<readonly [string, JsonValue | undefined]> {
   let visited = 0;
   for (const key in object) {
@@ -112,7 +112,7 @@ function* entriesOf(object: JsonObject): Generator<readonly [string, JsonValue |
 export interface SearchedTool {
   readonly name: string;
   readonly description?: string;
-  /** JSON Schema; anything else is read as far as it looks like it. */
+  /** JSON Schema. From any other value, only the parts that look like JSON Schema are read. */
   readonly parameters?: JsonValue;
   readonly server?: string;
   readonly serverDescription?: string;

@@ -78,5 +78,5 @@ test.each([
   ["something else", new TextEncoder().encode("PNG and more than twelve bytes")],
   ["the beginning only", bytes.subarray(0, 100_000)],
 ])("bytes that hold %s are refused with a sentence", (_, damaged) => {
-  expect(() => readWordVectors(damaged)).toThrow(/word vectors are damaged/);
+  expect(() => readWordVectors(damaged)).toThrow(/word vectors is damaged/);
 });

@@ -1,11 +1,11 @@
-/** Static word vectors: which words mean nearly the same. A table of signed bytes, read in place. */
+/** Static word vectors, which tell which words mean nearly the same. A table of signed bytes, read in place. */
 
 import { BoundedMap } from "../bounds/bounded-map.ts";
 import { PlimsollError } from "../message/error.ts";
 
 export interface Neighbour {
   readonly word: string;
-  /** Cosine, 0…1. */
+  /** Cosine of the two words, from 0 to 1. */
   readonly similarity: number;
 }
 
@@ -13,21 +13,21 @@ export interface WordVectors {
   readonly dimensions: number;
   readonly size: number;
   has(word: string): boolean;
-  /** 0 for the commonest word; undefined for one that is not in the table. */
+  /** 0 for the most common word. Undefined for a word that is not in the table. */
   rank(word: string): number | undefined;
-  /** Unit length. */
+  /** The vector of a word, with unit length. */
   vector(word: string): Float32Array | undefined;
-  /** Cosine of two words, 0…1; 0 when one of them is unknown. */
+  /** The cosine of two words, from 0 to 1. It is 0 if one of them is unknown. */
   similarity(left: string, right: string): number;
-  /** The nearest words, best first, without the word itself; the last few hundred answers are remembered. */
+  /** The most similar words, best first, without the word itself. The last 512 answers are cached. */
   nearest(word: string, count: number): readonly Neighbour[];
 }
 
 const magic = "PLW1";
 const headBytes = 12;
-/** Words of one long query, some dozen queries back. */
+/** Maximum number of cached answers: the words of a few dozen long queries. */
 const rememberedMax = 512;
-/** More neighbours than this are no synonyms. */
+/** Maximum number of neighbours of a word. Any beyond these are not synonyms. */
 const neighboursMax = 32;
 
 interface Table {
@@ -38,7 +38,7 @@ interface Table {
   readonly dimensions: number;
 }
 
-/** Contract: throws when the bytes are no such table; keeps a reference to them, and never writes. */
+/** Contract: throws if the bytes are not such a table. Keeps a reference to the bytes and never writes to them. */
 export function readWordVectors(bytes: Uint8Array): WordVectors {
   const table = readTable(bytes);
   const { rows, words, dimensions } = table;
@@ -81,7 +81,7 @@ function readTable(bytes: Uint8Array): Table {
   if (!isTable || words.length !== count) {
     throw new PlimsollError(
       "INTERNAL",
-      "The word vectors are damaged: run node scripts/derive-vectors.mjs, or delete the file to go without.",
+      "The file with the word vectors is damaged. Run `node scripts/derive-vectors.mjs` to make it again, or delete it to go without.",
     );
   }
   const factors = new Float32Array(count);
@@ -133,7 +133,10 @@ function findNearest(table: Table, row: number): readonly Neighbour[] {
     .map(({ row: found, similarity }) => ({ word: table.words[found] ?? "", similarity }));
 }
 
-/** Cosine of two vectors, 0…1: what points away from a query is no less relevant than what has nothing to do with it. */
+/**
+ * The cosine of two vectors, with negative values set to 0. A text that points away from a query is no less relevant than one
+ * that has nothing to do with it.
+ */
 export function cosine(left: Float32Array, right: Float32Array): number {
   let dot = 0;
   let leftSquare = 0;

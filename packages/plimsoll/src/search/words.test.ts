@@ -73,10 +73,10 @@ test("any text has terms, the same every time, none of them blank or endless", (
   );
 });
 
-test("the words that tell one turn from another are long, distinct, stemmed, and not common ones", () => {
+test("the words that tell one turn from another are long and distinct, and no common ones", () => {
   expect(
-    tellingWords("We moored the ships today; mooring a ship takes time, I think. Größe!"),
-  ).toEqual(["moor", "ship", "tak", "größe"]);
+    tellingWords("We anchored the ships today; anchoring ships takes time, I think. Größe!"),
+  ).toEqual(["anchor", "ships", "takes", "größe"]);
 });
 
 test("a search may ask for words that are too common to tell turns apart", () => {

@@ -1,6 +1,6 @@
-/** From text to the terms that it is found by. */
+/** Turns text into the terms by which it is found. */
 
-/** Words that say nothing about what a text is about; they would match everything. */
+/** Words that say nothing about the topic of a text. They would match everything. */
 const stopWords = new Set(
   (
     "a about after again all also am an and any are as at be because been before being but by can could did do does " +
@@ -11,7 +11,7 @@ const stopWords = new Set(
   ).split(" "),
 );
 
-/** Words that a search may ask for, but that are too common in talk to tell one turn from another. */
+/** Words that a search may ask for, but that are too common in conversations to distinguish one turn from another. */
 const fillers = new Set(
   (
     "always another anything back done even every find first going good great know last look looks made make many maybe " +
@@ -20,30 +20,33 @@ const fillers = new Set(
   ).split(" "),
 );
 
-/** Scripts that are written without spaces, or whose words change at their ends: found by pairs of characters. */
+/** Scripts that are written without spaces, or whose words change their endings. Their text is found by pairs of characters. */
 const unspaced =
   "\\p{Script=Han}\\p{Script=Hiragana}\\p{Script=Katakana}\\p{Script=Hangul}\\p{Script=Thai}\\p{Script=Lao}\\p{Script=Khmer}\\p{Script=Myanmar}";
 const unspacedRun = new RegExp(`[${unspaced}]+`, "gu");
 const hasUnspaced = new RegExp(`[${unspaced}]`, "u");
 
-/** Letters and numbers joined by what joins identifiers, versions, paths and dates. */
+/** Letters and numbers, together with the characters that join them in identifiers, versions, paths and dates. */
 const compound = /[\p{L}\p{N}\p{M}]+(?:[_$.\-/:@]+[\p{L}\p{N}\p{M}]+)*/gu;
 const asciiCompound = /[A-Za-z0-9]+(?:[_$.\-/:@]+[A-Za-z0-9]+)*/g;
-// biome-ignore lint/suspicious/noControlCharactersInRegex: ASCII begins with them.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the ASCII range begins with control characters.
 const isAscii = /^[\u0000-\u007f]*$/;
-/** One word, as most are: nothing to split. */
+/** A single word that needs no splitting, as most words. */
 const isPlain = /^[A-Za-z]?[a-z]*$/;
-/** What joins names to a path or an address, and what joins words to a name. */
+/** The characters that join names to a path or an address, and those that join words to a name. */
 const outerJoint = /[./:@]+/u;
 const innerJoint = /[_$-]+/u;
-/** fooBar, FOOBar, foo1Bar: where a capital begins a new part. Digits stay with the letters before them. */
+/** Where a capital begins a new part: fooBar, FOOBar, foo1Bar. Digits stay with the letters before them. */
 const humps = /(?<=[\p{Ll}\p{N}])(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}\p{Ll})/u;
-/** Longer ones are data (base64, hashes in a row), not names: nobody asks for them by heart. */
+/**
+ * Maximum number of characters of a term. Longer ones are data such as base64 or hashes, and nobody searches for those from
+ * memory.
+ */
 const maxTermChars = 64;
 
 /**
- * The terms of a text in order, repeated as often as they occur: stemmed words without stop words, the parts
- * of identifiers, and each identifier and path as a whole.
+ * The terms of a text in order, repeated as often as they occur. They are stemmed words without stop words, the parts of
+ * identifiers, and each identifier and path as a whole.
  */
 export function termsOf(text: string): string[] {
   const terms: string[] = [];
@@ -54,7 +57,7 @@ export function termsOf(text: string): string[] {
   return terms;
 }
 
-/** The words as they stand there, in lower case and without stop words: what a dictionary can be asked for. */
+/** The words as written, in lower case and without stop words, so that they can be looked up in a dictionary. */
 export function plainWords(text: string): string[] {
   const words: string[] = [];
   for (const run of runsOf(text)) {
@@ -66,18 +69,25 @@ export function plainWords(text: string): string[] {
 
 const longWord = /\p{L}{4,}/gu;
 
-/** The distinct words by which one turn of a talk can be told from another, as stems. */
+/**
+ * Shorter words stay as they are: with their stems an excerpt keeps less of what is asked for later (LoCoMo, at half of
+ * the tokens: 66.7 % instead of 71.0 %).
+ */
+const leastStemmed = 7;
+
+/** The distinct words by which one turn of a talk can be told from another, the longer ones as stems. */
 export function tellingWords(text: string): readonly string[] {
   const words = new Set<string>();
   for (const [match] of text.matchAll(longWord)) {
     const word = match.toLowerCase();
-    if (!stopWords.has(word) && !fillers.has(word)) words.add(stem(word));
+    if (!stopWords.has(word) && !fillers.has(word))
+      words.add(word.length < leastStemmed ? word : stem(word));
   }
   return [...words];
 }
 
 function runsOf(text: string): readonly string[] {
-  // Most text is ASCII, where the same pattern takes a third of the time.
+  // Most text is ASCII, and the ASCII pattern takes a third of the time.
   if (isAscii.test(text)) return text.match(asciiCompound) ?? [];
   return text.normalize("NFKC").match(compound) ?? [];
 }
@@ -118,8 +128,8 @@ function addPairs(run: string, terms: string[]): void {
 }
 
 /**
- * Takes the commonest English endings off, so that a question and its answer meet: walks, walked, walking.
- * Both sides are cut alike, so it does not matter that the rest is no word.
+ * Removes the most common English endings, so that walks, walked and walking all match. Queries and texts are stemmed alike, so
+ * it does not matter if the result is not a word.
  */
 export function stem(word: string): string {
   if (word.length <= 3 || !/^[a-z]+$/.test(word)) return word;
@@ -134,7 +144,7 @@ function withoutEnding(word: string): string {
   if (ending === undefined) return word;
   const rest = word.slice(0, -ending.length);
   if (rest.length < 3 || !/[aeiouy]/.test(rest)) return word;
-  // stopped, running: the doubled letter came with the ending; filling, passing, buzzing had it before.
+  // In "stopped" and "running" the ending doubled the letter. In "filling", "passing" and "buzzing" the letter was double before.
   return ending !== "ly" && /([^aeiouylsz])\1$/.test(rest) ? rest.slice(0, -1) : rest;
 }
 

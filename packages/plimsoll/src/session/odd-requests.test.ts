@@ -131,7 +131,7 @@ describe.each(WIRES)("%s: a conversation of", (wire) => {
   test.each<readonly [string, string, string]>([
     ["a message that is no object", `{"model":"m","FIELD":[5]}`, "must be an object"],
     ["a conversation that is none", `{"model":"m","FIELD":5}`, "FIELD"],
-    ["half of a body", `{"model":"m","FIELD":[`, "ends before"],
+    ["half of a body", `{"model":"m","FIELD":[`, "is not complete"],
     ["no JSON", "hello", "JSON object"],
     ["nesting beyond reason", `{"FIELD":${"[".repeat(300)}${"]".repeat(300)}}`, "nests deeper"],
   ])("%s is the client's own to mend, and is told so", (_, text, sentence) =>

@@ -147,7 +147,7 @@ describe.each(WIRES)("%s", (wire) => {
       expect(after).toEqual(before);
       const missing = Number(error.fields["missingTokens"]);
       expect(Math.abs(over - missing)).toBeLessThanOrEqual(toleranceFor(last));
-      expect(error.message).toContain(`${missing} tokens are missing`);
+      expect(error.message).toContain(`it is ${missing} tokens too large`);
       const again = await pass(plimsoll, wire, last.request);
       // A conversation that could not be cut deep enough is warned of with the next request.
       if (again.newEdits.length === 0) expect(again.sentText).toBe(last.sentText);

@@ -1,22 +1,22 @@
 /**
- * Blocks: a long text that changes a little with every turn (a date in a system prompt of 50 kB) is cut where its content
- * says so, and every block is stored once. A change moves no boundary but those around it.
+ * Blocks: a long text that changes a little with every turn (such as a system prompt of 50 kB with a date) is cut at boundaries
+ * that its content determines, and each block is stored once. A change moves only the boundaries around it.
  */
 
 import { hash } from "node:crypto";
 
 export interface Block {
-  /** Names the content within its session; the whole text is checked by its SHA-256 all the same. */
+  /** Identifies the content within its session. The whole text is still checked by its SHA-256. */
   readonly id: Uint8Array;
   readonly bytes: Uint8Array;
 }
 
 const idBytes = 8;
-/** One place in 1,024 is a boundary, by the highest bits: those depend on the last 32 bytes, and on nothing before them. */
+/** About one position in 1,024 is a boundary. The highest bits decide; they depend only on the last 32 bytes. */
 const boundaryShift = 22;
 const blockBytes = { min: 256, max: 4096 } as const;
 
-/** Contract: the blocks put together again are the bytes. */
+/** Contract: all blocks joined are the bytes. */
 export function cutBlocks(bytes: Uint8Array): readonly Block[] {
   const blocks: Block[] = [];
   let start = 0;
@@ -52,7 +52,7 @@ export function nameOfBlock(id: Uint8Array): string {
   return Buffer.from(id).toString("base64");
 }
 
-/** One number for each value of a byte, the same on every machine: the boundaries must not move. */
+/** One number for each value of a byte. It is the same on every machine, because the boundaries must not move. */
 const gear: Int32Array = (() => {
   const table = new Int32Array(256);
   let state = 0x9e3779b9;

@@ -1,4 +1,4 @@
-/** How bytes lie in the store: compressed when that pays, and checked against their hash on every read. */
+/** How bytes are stored: compressed if that saves space, and checked against their hash on every read. */
 
 import { hash } from "node:crypto";
 import { setImmediate as nextTurn } from "node:timers/promises";
@@ -16,22 +16,22 @@ import type { StoredBody } from "./store.ts";
 const compress = promisify(zstdCompress);
 const decompress = promisify(zstdDecompress);
 
-/** Below this, packing costs more time than the disk would. */
+/** Below this size, compressing takes more time than writing the bytes to disk. */
 const deflateFromBytes = 1024;
-/** From here on a thread packs it. */
+/** From this size on, a thread compresses the bytes. */
 const compressFromBytes = 4096;
-/** As much as a body of this size can use: what is set up for larger ones would cost more than packing it. */
+/** Sized for small bodies. Setting up zlib's default buffers would take longer than compressing. */
 const smallSettings = { windowBits: 12, memLevel: 6, chunkSize: compressFromBytes } as const;
-/** Nothing larger was ever stored: the inbound limit is 256 MiB. */
+/** No stored body is larger, because the limit for requests is 256 MiB. */
 const maxBodyBytes = 512 * 1024 * 1024;
-/** What is this small, packed and unpacked, is unpacked at once: a stream for it costs several times the work. */
+/** A body this small, packed and unpacked, is unpacked synchronously, because a stream costs several times the work. */
 const atOnce = { packedBytes: 32 * 1024, bytes: 256 * 1024 } as const;
 
-/** Contract: never rejects; what cannot be packed is kept as it is. */
+/** Contract: never rejects. Bytes that cannot be compressed are kept as they are. */
 export async function packBody(bytes: Uint8Array): Promise<StoredBody> {
   if (bytes.length < deflateFromBytes) return { codec: "raw", bytes: ownBytes(bytes) };
   if (bytes.length < compressFromBytes) {
-    // Whoever appends it goes on first: packing has time until the turn ends.
+    // Lets the caller go on first. Compressing has time until the turn ends.
     await nextTurn();
     return packSmall(bytes);
   }
@@ -42,7 +42,7 @@ export async function packBody(bytes: Uint8Array): Promise<StoredBody> {
   };
 }
 
-/** Here: handing it to a thread would take longer. */
+/** Runs in this thread, because handing the bytes to another one would take longer. */
 function packSmall(bytes: Uint8Array): StoredBody {
   const packed = deflateRawSync(bytes, smallSettings);
   return packed.length < bytes.length
@@ -50,7 +50,7 @@ function packSmall(bytes: Uint8Array): StoredBody {
     : { codec: "raw", bytes: ownBytes(bytes) };
 }
 
-/** A view would hold on to the whole request that it is cut from, and carry it along to the store's thread. */
+/** Copies the bytes. A view would keep the whole request in memory, and send it to the store's thread. */
 function ownBytes(bytes: Uint8Array): Uint8Array {
   return new Uint8Array(bytes);
 }
@@ -58,25 +58,25 @@ function ownBytes(bytes: Uint8Array): Uint8Array {
 export interface BodyToRead extends StoredBody {
   /** SHA-256 of the unpacked bytes. */
   readonly hash: string;
-  /** Says what it is in the error: a handle, or session and number. */
+  /** Names the body in an error: a handle, or session and number. */
   readonly name: string;
   readonly session: string;
 }
 
-/** SQLite does not notice flipped bytes in a blob; this does. */
+/** SQLite does not notice flipped bytes in a blob. This check does. */
 export async function unpackBody(stored: BodyToRead): Promise<Uint8Array> {
   const bytes = await unpack(stored);
   if (bytes === undefined || sha256(bytes) !== stored.hash) {
     throw new PlimsollError(
       "STORE_CORRUPT",
-      `The stored bytes of ${stored.name} do not match their hash: the disk has changed them.`,
+      `The stored bytes of ${stored.name} do not match their hash, so the disk has changed them.`,
       { fields: { name: stored.name, session: stored.session } },
     );
   }
   return bytes;
 }
 
-/** What cannot be unpacked is empty: whatever it is a part of does not match its hash then. */
+/** Returns no bytes if the block cannot be unpacked. Then the text that it belongs to does not match its hash. */
 export async function unpackBlock(stored: StoredBody): Promise<Uint8Array> {
   return (await unpack(stored)) ?? new Uint8Array();
 }
@@ -94,7 +94,7 @@ async function unpack(stored: StoredBody): Promise<Uint8Array | undefined> {
   }
 }
 
-/** Undefined: it is larger than that, or broken. */
+/** Undefined: the body is larger than that, or broken. */
 function unpackAtOnce(packed: Uint8Array): Uint8Array | undefined {
   if (packed.length > atOnce.packedBytes) return undefined;
   try {

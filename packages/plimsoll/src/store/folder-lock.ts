@@ -1,6 +1,6 @@
 /**
- * A lock between processes that the system gives back whatever ends its holder, kill -9 included. Node has no such call,
- * SQLite has: an exclusive transaction that is never committed, in an empty file of its own.
+ * A lock between processes that the system releases however its holder ends, including kill -9. Node has no call for that, but
+ * SQLite does: an exclusive transaction that is never committed, in an empty file of its own.
  */
 
 import { closeSync, existsSync, openSync } from "node:fs";
@@ -12,14 +12,14 @@ export interface FolderLock {
 }
 
 /**
- * Contract: undefined when another process still has it after `waitMs`. A process takes the same file once at a time: the
- * system knows locks by process, and closing a second descriptor would give up the first one's.
+ * Contract: undefined if another process still holds the lock after `waitMs`. A process must not take the same file twice at a
+ * time, because the system records locks per process, and closing a second descriptor would release the first one's lock.
  */
 export function takeLock(file: string, waitMs: number): FolderLock | undefined {
   if (!existsSync(file)) closeSync(openSync(file, "a", 0o600));
   const database = new Database(file, { timeout: waitMs });
   try {
-    // Nothing is ever written, so nothing has to be taken back from a file. (OFF is not allowed: then there would be one.)
+    // Nothing is ever written, so no journal file is needed. (SQLite ignores OFF here, and would create one.)
     database.pragma("journal_mode = MEMORY");
     database.exec("BEGIN EXCLUSIVE");
   } catch (error) {

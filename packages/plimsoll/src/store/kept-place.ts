@@ -1,11 +1,11 @@
-/** Whether a database is still where it was opened. SQLite goes on writing into files that were deleted: all of that would be lost. */
+/** Checks that a database is still where it was opened. SQLite keeps writing into deleted files, and that would be lost. */
 
 import { statSync } from "node:fs";
 import { PlimsollError } from "../message/error.ts";
 
 /**
- * Contract: the result throws STORE_FAILED while the database, or the write-ahead log that belongs to it, is gone or
- * another file stands in its place; put back, it is in order again.
+ * Contract: the returned function throws STORE_FAILED while the database or its write-ahead log is deleted, or replaced by
+ * another file. It stops throwing when the original is put back.
  */
 export function keptPlace(file: string): () => void {
   if (file === ":memory:") return () => undefined;
@@ -15,7 +15,7 @@ export function keptPlace(file: string): () => void {
     if (names.every((name, index) => identityOf(name) === opened[index])) return;
     throw new PlimsollError(
       "STORE_FAILED",
-      `${file} was deleted or replaced while Plimsoll runs: put it back, or start Plimsoll again.`,
+      `${file} was deleted or replaced while Plimsoll was running. Put it back, or restart Plimsoll.`,
     );
   };
 }

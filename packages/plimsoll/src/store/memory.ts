@@ -1,4 +1,4 @@
-/** A store that keeps nothing beyond the process: for tests, and for agents that need no yesterday. */
+/** A store in memory, which is gone when the process ends: for tests, and for agents that need no history. */
 
 import type { Edit } from "../message/edit.ts";
 import { PlimsollError } from "../message/error.ts";
@@ -34,14 +34,14 @@ interface Kept {
   readonly heads: Map<string, Uint8Array>;
   readonly blocks: Map<string, StoredBody>;
   readonly turns: Map<string, TurnRecord>;
-  /** Turns of all sessions are numbered as they come; 0 before the first. */
+  /** The number of the session's last turn, counted over all sessions. 0: it has no turn yet. */
   lastTurn: number;
   readonly edits: Map<number, Edit>;
   readonly clientSpellings: Map<number, Extract<Write, { kind: "wording" }>>;
 }
 
 interface Memory {
-  /** By session, then by name. Those of no session are under "". */
+  /** By session, then by name. Memories that belong to no session are under "". */
   readonly memories: Map<string, Map<string, object>>;
   readonly sessions: Map<string, Kept>;
   readonly archive: Map<string, ArchiveRecord>;
@@ -54,7 +54,7 @@ interface Memory {
   isClosed: boolean;
 }
 
-/** As in the SQL stores. */
+/** The same as in the SQL stores. */
 const keptEvents = 100_000;
 const keptErrors = 10_000;
 
@@ -81,7 +81,7 @@ export function createMemoryStore(): Store {
     putAside: async (session) => {
       memory.sessions.delete(session);
       memory.memories.delete(session);
-      return "nowhere: this store keeps nothing";
+      return "nowhere, because this store is only in memory";
     },
     check: async () => [],
     rebuild: async () => ({ aside: "", kept: memory.sessions.size, lost: [] }),
@@ -244,16 +244,16 @@ function otherReads(memory: Memory): RecordReads {
   };
 }
 
-/** Checked for all writes before the first is applied: everything or nothing. */
+/** Runs for all writes before the first is applied, so that a commit writes everything or nothing. */
 function refuseIfTaken(memory: Memory, write: Write): void {
   const isTaken =
     (write.kind === "message" && memory.sessions.get(write.session)?.nodes.has(write.node.seq)) ||
     (write.kind === "turn" && memory.sessions.get(write.session)?.turns.has(write.turn.id)) ||
     (write.kind === "edit" && memory.sessions.get(write.session)?.edits.has(write.edit.seq));
-  if (isTaken) throw new PlimsollError("STORE_CONFLICT", `This ${write.kind} is already there.`);
+  if (isTaken) throw new PlimsollError("STORE_CONFLICT", `This ${write.kind} is already stored.`);
 }
 
-/** Gives the number of the event, if the write was one. */
+/** Returns the number of the event if the write is an event. */
 function apply(memory: Memory, write: Write): readonly number[] {
   switch (write.kind) {
     case "event": {

@@ -49,7 +49,7 @@ test("a newer database is left alone", () => {
   const file = join(folder, "newer.db");
   const database = new Database(file);
   migrateSqlite(database, file, [first, second]);
-  expect(() => migrateSqlite(database, file, [first])).toThrowError(/update Plimsoll/);
+  expect(() => migrateSqlite(database, file, [first])).toThrowError(/Update Plimsoll/);
   expect(versionOf(database)).toBe(2);
 });
 
@@ -58,7 +58,7 @@ test("a step that another process takes in between is not taken twice", () => {
   const database = new Database(file);
   const other = new Database(file);
   const read = database.pragma.bind(database);
-  // The other one is done with everything as soon as this one has seen that there is something to do.
+  // The other connection makes all migrations right after this one has read that they are needed.
   vi.spyOn(database, "pragma").mockImplementationOnce((...question) => {
     const version = read(...question);
     migrateSqlite(other, file, [first, second]);

@@ -1,4 +1,4 @@
-/** Brings a SQLite database to the newest schema, after a backup of what was there. */
+/** Migrates a SQLite database to the newest schema, after a backup. */
 
 import { existsSync, rmSync } from "node:fs";
 import SqliteDatabase, { type Database } from "better-sqlite3";
@@ -7,10 +7,10 @@ import type { Migration } from "./migrations.ts";
 import { whileBusy } from "./while-busy.ts";
 import { createPrivate, moveIntoPlace, temporaryName } from "./whole-file.ts";
 
-/** Another process may be at the same step, in a large database. */
+/** Another process may be making the same migration, in a large database. */
 const migrationWaitMs = 60_000;
 
-/** Contract: throws STORE_NEWER when the database knows more than this program. */
+/** Contract: throws STORE_NEWER if the database has a newer schema than this program. */
 export function migrateSqlite(
   database: Database,
   file: string,
@@ -32,13 +32,13 @@ export function schemaVersionOf(
   if (version <= newest) return version;
   throw new PlimsollError(
     "STORE_NEWER",
-    `${file} was written by a newer Plimsoll (schema ${version}, this one knows ${newest}): update Plimsoll.`,
+    `${file} was written by a newer Plimsoll (schema ${version}; this one supports schema ${newest}). Update Plimsoll.`,
   );
 }
 
 /**
  * All steps are one transaction: a crash leaves the old version or the newest one, and no other process sees a version in
- * between. The version is read again inside: another process may have taken the steps since this one looked.
+ * between. The version is read again inside, because another process may have migrated the database in the meantime.
  */
 function apply(database: Database, file: string, migrations: readonly Migration[]): void {
   const run = database.transaction(() => {
@@ -53,7 +53,7 @@ function apply(database: Database, file: string, migrations: readonly Migration[
   whileBusy(() => run.immediate(), migrationWaitMs);
 }
 
-/** Contract: afterwards there is a whole backup of this version, or another process has gone on to a later one. */
+/** Contract: afterwards there is a complete backup of this version, or another process has migrated to a later one. */
 function backUp(database: Database, file: string, version: number): void {
   if (file === ":memory:") return;
   const target = `${file}.v${version}.bak`;
@@ -61,7 +61,7 @@ function backUp(database: Database, file: string, version: number): void {
   const written = createPrivate(temporaryName(target));
   try {
     database.prepare("VACUUM INTO ?").run(written);
-    // Another process that was quicker has made its own backup first.
+    // If another process was faster, it has already made a backup.
     if (database.pragma("user_version", { simple: true }) !== version) return;
     moveIntoPlace(written, target, () => isBackup(written, version));
   } finally {
@@ -69,7 +69,7 @@ function backUp(database: Database, file: string, version: number): void {
   }
 }
 
-/** A whole database of that version. Half a one can be there: older programs wrote it in its place. */
+/** True for a complete database of that version. An incomplete one is possible, because older programs wrote backups in place. */
 function isBackup(file: string, version: number): boolean {
   if (!existsSync(file)) return false;
   const backup = new SqliteDatabase(file, { readonly: true });

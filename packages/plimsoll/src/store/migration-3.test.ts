@@ -5,7 +5,7 @@ import { migrateSqlite } from "./migrate-sqlite.ts";
 import { migrations } from "./migrations.ts";
 import { isSealed, type SealedTable, type SqlRow, sealedColumns } from "./seal.ts";
 
-/** A store of schema 2 with one branch on which two people were put: the first one's question is not on its path. */
+/** A store of schema 2 whose one branch mixes two people. The first person's question is not on the path to its end. */
 function oldStore(): Database.Database {
   const database = new Database(":memory:");
   migrateSqlite(

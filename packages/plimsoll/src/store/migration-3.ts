@@ -1,6 +1,6 @@
 /**
- * Step 3: every row is sealed; messages can be found by what was said up to them, and know their branch. Rows of earlier
- * versions get all of it here, from what they say.
+ * Migration 3: every row gets a seal. Messages get their branch and a hash of the conversation up to them, by which they can be
+ * found. Rows of earlier versions get all of this from their content.
  */
 
 import type { Database } from "better-sqlite3";
@@ -9,7 +9,7 @@ import { unpackRecord } from "./record.ts";
 import { type SealedTable, type SqlRow, sealedColumns, sealOf } from "./seal.ts";
 import type { TurnRecord } from "./store.ts";
 
-/** All tables that there were, but for those whose rows are named by their own hash. */
+/** All tables of that version, except those whose rows are identified by their own hash. */
 const sealedTables: readonly SealedTable[] = [
   "sessions",
   "branches",
@@ -32,16 +32,16 @@ export const statements3: readonly string[] = [
   "DROP INDEX messages_by_loose_chain",
   "CREATE INDEX sessions_by_name ON sessions (wire, client_key) WHERE client_key IS NOT NULL",
   "CREATE INDEX messages_by_talk ON messages (tenant, talk) WHERE talk IS NOT NULL",
-  // Not WITHOUT ROWID: there a block of a kilobyte would take a page of its own.
+  // Not WITHOUT ROWID, because then a block of a kilobyte would take a page of its own.
   `CREATE TABLE blocks (
     number INTEGER PRIMARY KEY, session TEXT NOT NULL, id BLOB NOT NULL, codec TEXT NOT NULL, body BLOB NOT NULL,
     UNIQUE (session, id))`,
 ];
 
-/** So many rows are in memory at once. */
+/** Maximum number of rows in memory at a time. */
 const rowsPerStep = 500;
 
-/** Contract: inside the transaction of the step; the database is not in use by anybody else. */
+/** Contract: called inside the migration's transaction, while nobody else uses the database. */
 export function fillStep3(database: Database): void {
   const branchOfTurn = readBranches(database);
   const isOnPath = readPaths(database);
@@ -54,7 +54,7 @@ export function fillStep3(database: Database): void {
   const talks = new Talks();
   forEachRow(database, "messages", (row) => {
     const branch = branchOfTurn.get(`${row["session"]}\0${row["turn"]}`) ?? null;
-    // Earlier versions put conversations of several people on one branch: only what it ends with is surely its own.
+    // Earlier versions put several people's conversations on one branch. Only messages on the path to its end are surely its own.
     const isOwn = branch !== null && isOnPath(String(row["session"]), branch, Number(row["seq"]));
     const talk = talks.add(row, wireOf.get(String(row["session"])) ?? "");
     return { branch: isOwn ? branch : null, talk };
@@ -85,7 +85,7 @@ function readBranches(database: Database): ReadonlyMap<string, string> {
   return branches;
 }
 
-/** Whether a message stands on the path to where a branch ends. */
+/** Tells whether a message is on the path to the end of a branch. */
 function readPaths(database: Database): (session: string, branch: string, seq: number) => boolean {
   const parents = new Map<string, number | null>();
   for (const row of database.prepare("SELECT session, seq, parent FROM messages").iterate()) {
@@ -105,7 +105,7 @@ function readPaths(database: Database): (session: string, branch: string, seq: n
   return (session, branch, seq) => paths.get(`${session}\0${branch}`)?.has(seq) === true;
 }
 
-/** A turn that cannot be read tells nothing: its messages have no branch then. */
+/** If a turn cannot be read, its messages get no branch. */
 function readableTurn(record: Uint8Array): TurnRecord | undefined {
   try {
     return unpackRecord<TurnRecord>(record);
@@ -114,9 +114,9 @@ function readableTurn(record: Uint8Array): TurnRecord | undefined {
   }
 }
 
-/** Every row once, in the order in which they were written, with what it gains and its seal. */
+/** Visits every row once, in the order in which they were written, and writes the added columns and the seal. */
 function forEachRow(database: Database, table: SealedTable, gain: (row: SqlRow) => SqlRow): void {
-  // Under a name of its own: where it is the primary key, its column would have that name.
+  // An alias, because if the primary key is the rowid, the column would have the key's name.
   const columns = ["rowid AS row_number", ...sealedColumns[table]].join(", ");
   const page = database.prepare(
     `SELECT ${columns} FROM ${table} WHERE rowid > ? ORDER BY rowid LIMIT ${rowsPerStep}`,
@@ -138,14 +138,14 @@ function forEachRow(database: Database, table: SealedTable, gain: (row: SqlRow) 
 }
 
 interface MessageState {
-  /** Hash over everything that was said up to here. */
+  /** Hash over the conversation up to here. */
   readonly talk: string;
   readonly isLeading: boolean;
 }
 
 /**
- * Messages come in the order of their numbers, a parent before its children. Here each counts by its identity: what it says
- * in essence only its wire could tell. A request is looked for by both (`session/identify/place-request.ts`).
+ * Expects messages in the order of their numbers, a parent before its children. Uses each message's identity, because only its
+ * wire knows its essence. A request is looked up by both (`session/identify/place-request.ts`).
  */
 class Talks {
   readonly #states = new Map<string, MessageState>();

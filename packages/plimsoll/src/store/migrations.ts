@@ -1,4 +1,4 @@
-/** The schema as numbered steps. A step that was ever released is never changed: add the next one. */
+/** The schema as numbered steps. A released step is never changed: add a new one. */
 
 import type { Database } from "better-sqlite3";
 import { fillStep3, statements3 } from "./migration-3.ts";
@@ -6,11 +6,11 @@ import { fillStep3, statements3 } from "./migration-3.ts";
 export interface Migration {
   readonly version: number;
   readonly statements: readonly string[];
-  /** What statements alone cannot do, behind them in the same transaction. */
+  /** Work that statements cannot do. It runs after them, in the same transaction. */
   readonly run?: (database: Database) => void;
 }
 
-/** Bodies are bytes, never text: NUL and lone surrogates occur in real conversations. */
+/** Bodies are bytes, never text, because NUL and lone surrogates occur in real conversations. */
 export const migrations: readonly Migration[] = [
   {
     version: 1,
@@ -53,7 +53,7 @@ export const migrations: readonly Migration[] = [
   {
     version: 2,
     statements: [
-      // Nothing wrote to the first one: what left the window is kept by the log alone.
+      // Nothing ever wrote to the first archive table. Content that left the window is kept only in the log.
       "DROP TABLE archive",
       `CREATE TABLE archive (
         handle TEXT PRIMARY KEY, tenant TEXT NOT NULL, session TEXT NOT NULL,

@@ -23,7 +23,7 @@ test("a record takes a fraction of its JSON", () => {
 });
 
 test("what zlib packed against the dictionary can still be read", () => {
-  // As versions before this one wrote it; the dictionary is never changed.
+  // Written by an earlier version. The dictionary never changes.
   const packed = Buffer.from("AUOOJkPaZgmiPVILAA==", "base64");
   expect(unpackRecord(packed)).toEqual(turn);
   expect(() => unpackRecord(deflateRawSync("{}"))).toThrow();

@@ -1,16 +1,16 @@
 /**
- * Small records as bytes: JSON, deflated against a dictionary of the words that such records are made of. A turn of 700
- * bytes takes about 150.
+ * Small records as bytes: JSON, deflated against a dictionary of words that occur in such records. A turn of 700 bytes takes
+ * about 150 bytes.
  */
 
 import { deflateRawSync, inflateRawSync } from "node:zlib";
 import { createShortDeflate, longestShort } from "./short-deflate.ts";
 
-/** The first byte says how a record is packed. JSON of an object or a list begins with neither. */
+/** The first byte says how a record is packed. JSON of an object or a list begins with neither value. */
 const deflated = 1;
 const brace = 0x7b;
 const bracket = 0x5b;
-/** Below this the dictionary's gain is less than its mark. */
+/** Below this size the dictionary saves less than the extra byte costs. */
 const packFromBytes = 48;
 const maxRecordBytes = 64 * 1024 * 1024;
 const encoder = new TextEncoder();
@@ -30,15 +30,16 @@ export function packRecord(value: unknown): Uint8Array {
   return record;
 }
 
-/** Not packed: for records that are written anew again and again, and take their space only once. */
+/** Not packed. For records that are overwritten again and again, and so take their space only once. */
 export function plainRecord(value: unknown): Uint8Array {
   return encoder.encode(JSON.stringify(value));
 }
 
-/** Contract: only for what `packRecord` or `plainRecord` wrote; throws for anything else. */
+/** Contract: only for bytes that `packRecord` or `plainRecord` wrote. Throws for anything else. */
 export function unpackRecord<T>(bytes: Uint8Array): T {
   const isPlain = bytes[0] === brace || bytes[0] === bracket;
-  if (!isPlain && bytes[0] !== deflated) throw new SyntaxError("This is no record.");
+  if (!isPlain && bytes[0] !== deflated)
+    throw new SyntaxError("These bytes are not a record of Plimsoll.");
   const json = isPlain
     ? Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
     : inflateRawSync(bytes.subarray(1), {
@@ -50,8 +51,8 @@ export function unpackRecord<T>(bytes: Uint8Array): T {
 }
 
 /**
- * Never changed: every packed record needs it. What occurs most comes last, where references to it are shortest. A better
- * one would be a second dictionary under another first byte.
+ * Never change it: every packed record needs it. The most frequent words come last, where references to them are shortest. To
+ * improve it, add a second dictionary under another first byte.
  */
 const dictionary = Buffer.from(
   [

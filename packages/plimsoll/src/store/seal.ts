@@ -1,12 +1,12 @@
 /**
- * Seals: a short hash over the columns of a row, written with it and checked with every read. SQLite does not notice a
- * byte that flipped inside a cell; the seal does. Bodies have a SHA-256 of their own and are not read for it.
+ * Seals: a short hash over the columns of a row, written with the row and checked on every read. SQLite does not notice a flipped
+ * byte inside a cell; the seal does. It does not cover bodies, which have a SHA-256 of their own.
  */
 
 import { hash } from "node:crypto";
 import { PlimsollError } from "../message/error.ts";
 
-/** In this order for ever: a column that is added later goes to the end, with a migration that seals anew. */
+/** The order never changes. A new column goes to the end, with a migration that seals all rows again. */
 export const sealedColumns = {
   sessions: ["id", "tenant", "wire", "agent", "client_key", "created_at", "updated_at"],
   branches: [
@@ -53,7 +53,7 @@ export const sealedColumns = {
 
 export type SealedTable = keyof typeof sealedColumns;
 
-/** 128 bits: far more than chance flips, and short enough to keep one per row. */
+/** 128 bits: far more than needed against random flips, and short enough to keep one per row. */
 const sealBytes = 16;
 
 export function sealOf(table: SealedTable, row: SqlRow): Uint8Array {
@@ -63,10 +63,10 @@ export function sealOf(table: SealedTable, row: SqlRow): Uint8Array {
   return new Uint8Array(digest.subarray(0, sealBytes));
 }
 
-/** A blob stands for itself by its hash. An absent column and NULL are the same to a database. */
+/** A blob is represented by its hash. To a database, an absent column and NULL are the same. */
 function plain(value: SqlValue | undefined): unknown {
   if (value === undefined || value === null) return null;
-  // As a database keeps it: half a character has no place in UTF-8.
+  // As a database stores it: UTF-8 cannot contain half a character.
   if (typeof value === "string") return value.toWellFormed();
   return typeof value === "object" ? { sha256: hash("sha256", value, "base64") } : value;
 }
@@ -76,7 +76,7 @@ export function isSealed(table: SealedTable, row: SqlRow): boolean {
   return seal instanceof Uint8Array && Buffer.compare(seal, sealOf(table, row)) === 0;
 }
 
-/** Contract: gives the row back, or throws STORE_CORRUPT with the session that it belongs to. */
+/** Contract: returns the row, or throws STORE_CORRUPT with the session that the row belongs to. */
 export function checkSeal(table: SealedTable, row: SqlRow): SqlRow {
   if (isSealed(table, row)) return row;
   const session = String(row[table === "sessions" ? "id" : "session"]);
@@ -86,7 +86,7 @@ export function checkSeal(table: SealedTable, row: SqlRow): SqlRow {
 export function spoiltRow(table: string, session: string): PlimsollError {
   return new PlimsollError(
     "STORE_CORRUPT",
-    `A row of ${session} in the table ${table} is not what Plimsoll wrote: the disk has changed it.`,
+    `A row of ${session} in the table ${table} is not as Plimsoll wrote it, so the disk has changed it.`,
     { fields: { session, table } },
   );
 }

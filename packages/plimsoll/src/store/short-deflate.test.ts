@@ -9,7 +9,7 @@ function unpacked(packed: Uint8Array): Buffer {
   return inflateRawSync(packed, { windowBits: 13, dictionary });
 }
 
-/** The same in every run. */
+/** The same bytes in every run. */
 function noise(length: number, values: number): Buffer {
   let state = length + 1;
   return Buffer.from(

@@ -1,16 +1,16 @@
 /**
- * Deflate for short texts that resemble a dictionary. What zlib sets up for every text takes longer than packing it, and
- * leaves much for the garbage collector. Any inflate that has the dictionary reads what this writes: one block with the
- * fixed codes of RFC 1951.
+ * Deflate for short texts that resemble a dictionary. zlib's set-up for each text takes longer than compressing it, and leaves
+ * much for the garbage collector. Any inflate that has the same dictionary can read the output: one block with the fixed codes of
+ * RFC 1951.
  */
 
 /** Longer texts are left to zlib. */
 export const longestShort = 4096;
-/** From here on a reference is shorter than the bytes that it stands for. */
+/** From this length on, a reference is shorter than the bytes it replaces. */
 const minMatch = 4;
-/** The longest that deflate knows, 258, has a code of its own, and is hardly ever met. */
+/** Deflate's maximum, 258, has a code of its own and is hardly ever needed. */
 const maxMatch = 257;
-/** So many earlier places are compared, the nearest first, until one is long enough. */
+/** Maximum number of earlier positions to compare, nearest first, until one match is long enough. */
 const maxTries = 24;
 const longEnough = 48;
 const hashBits = 12;
@@ -19,8 +19,8 @@ const endOfBlock = 256;
 const firstLength = 257;
 
 /**
- * Contract: the dictionary is at most as long as a short text, so that every reference stays within a window of 8 kB; no
- * text is longer than `longestShort`.
+ * Contract: the dictionary is at most `longestShort` bytes long, so that every reference stays within a window of 8 kB. No text
+ * is longer than `longestShort`.
  */
 export function createShortDeflate(dictionary: Uint8Array): (text: Uint8Array) => Uint8Array {
   const begin = dictionary.length;
@@ -38,7 +38,7 @@ export function createShortDeflate(dictionary: Uint8Array): (text: Uint8Array) =
   return (text) => {
     bytes.set(text, begin);
     places.latest.set(latestInDictionary);
-    // The last block, and of the kind that needs no table of codes.
+    // The last block, with the fixed codes, which need no table.
     bits.write(0b011, 3);
     const end = begin + text.length;
     for (let at = begin; at < end; ) at += writeNext(bits, places, at, end);
@@ -47,23 +47,23 @@ export function createShortDeflate(dictionary: Uint8Array): (text: Uint8Array) =
   };
 }
 
-/** Writes a reference or one byte, and says how many bytes that were. */
+/** Writes a reference or one byte. Returns how many bytes of the text that covers. */
 function writeNext(bits: Bits, places: Places, at: number, end: number): number {
-  /** Behind this no match can begin. */
+  /** The last position at which a match can begin. */
   const lastMatch = end - minMatch;
   const place = at <= lastMatch ? longestMatch(places, at, end) : nowhere;
   const length = place === nowhere ? 1 : equalBytes(places.bytes, place, at, end);
   if (place === nowhere) bits.symbol(places.bytes[at] ?? 0);
   else bits.reference(length, at - place);
-  // The rest of a match stands where it was found.
+  // The rest of a match need not be remembered, because the same bytes are known from where the match was found.
   if (at <= lastMatch) remember(places, at);
   return length;
 }
 
 interface Places {
-  /** The dictionary, and behind it the text. */
+  /** The dictionary, followed by the text. */
   readonly bytes: Uint8Array;
-  /** The last place of every hash, and for each place the one before it with the same hash. */
+  /** The last position of every hash, and for each position the previous one with the same hash. */
   readonly latest: Int16Array;
   readonly earlier: Int16Array;
 }
@@ -74,13 +74,13 @@ function remember({ bytes, latest, earlier }: Places, at: number): void {
   latest[hash] = at;
 }
 
-/** Where most of what stands here was before. */
+/** The earlier position with the longest match, or `nowhere`. */
 function longestMatch({ bytes, latest, earlier }: Places, at: number, end: number): number {
   let longest = minMatch - 1;
   let found = nowhere;
   let place = latest[hashAt(bytes, at)] ?? nowhere;
   for (let tries = 0; place !== nowhere && tries < maxTries && longest < longEnough; tries++) {
-    // What is no longer than the longest so far shows at its end.
+    // A longer match must also agree at this position, so most others are ruled out at once.
     const isLonger = bytes[place + longest] === bytes[at + longest];
     const length = isLonger ? equalBytes(bytes, place, at, end) : 0;
     if (length > longest) {
@@ -99,7 +99,7 @@ function equalBytes(bytes: Uint8Array, place: number, at: number, end: number): 
   return length;
 }
 
-/** Of as many bytes as a match has at least. */
+/** Hash of as many bytes as the shortest match has. */
 function hashAt(bytes: Uint8Array, at: number): number {
   const first = (bytes[at] ?? 0) | ((bytes[at + 1] ?? 0) << 8);
   const second = (bytes[at + 2] ?? 0) | ((bytes[at + 3] ?? 0) << 8);
@@ -107,17 +107,17 @@ function hashAt(bytes: Uint8Array, at: number): number {
 }
 
 interface Bits {
-  /** The lowest bit first. */
+  /** Lowest bit first. */
   write(value: number, count: number): void;
-  /** A byte, a length or the end, by its code. */
+  /** Writes the code of a byte, a length, or the end of the block. */
   symbol(symbol: number): void;
   reference(length: number, distance: number): void;
-  /** Everything since the last time. */
+  /** Everything written since the last call. */
   take(): Uint8Array;
 }
 
 function createBits(): Bits {
-  // No code has more than nine bits for a byte.
+  // A byte never takes more than nine bits.
   const written = new Uint8Array(Math.ceil((longestShort * 9) / 8) + 8);
   let size = 0;
   let open = 0;
@@ -150,7 +150,7 @@ function createBits(): Bits {
   };
 }
 
-/** Codes stand with their highest bit first, all else with the lowest. */
+/** Codes are written with the highest bit first, everything else with the lowest first. */
 function mirrored(code: number, count: number): number {
   let mirror = 0;
   for (let bit = 0; bit < count; bit++) mirror |= ((code >>> bit) & 1) << (count - 1 - bit);
@@ -173,14 +173,14 @@ for (const { from, to, code, count } of fixedCodes) {
   }
 }
 
-/** Steps of lengths or distances: with which one each begins, and how many bits tell the rest. */
+/** Ranges of lengths or distances: the first value of each range, and the number of bits for the rest. */
 interface Steps {
   readonly first: readonly number[];
   readonly bits: readonly number[];
   readonly stepOf: Uint8Array;
 }
 
-/** RFC 1951, 3.2.5: after the first ones, every `perSize` steps are twice as wide as those before. */
+/** RFC 1951, 3.2.5: after the first ones, every `perSize` ranges are twice as wide as those before. */
 function createSteps(start: number, perSize: number, most: number): Steps {
   const first: number[] = [];
   const bits: number[] = [];

@@ -1,4 +1,4 @@
-/** Rows of the SQL tables as records. */
+/** Reads rows of the SQL tables as records. */
 
 import type { Counters } from "../message/counters.ts";
 import type { Edit } from "../message/edit.ts";
@@ -20,18 +20,18 @@ import type {
 export interface SqlStatement {
   readonly sql: string;
   readonly values: readonly SqlValue[];
-  /** With the same values, where the first one has changed nothing. */
+  /** Runs with the same values if the first statement changed nothing. */
   readonly otherwise?: string;
   readonly sealed?: SealedReading;
 }
 
-/** Each row is checked against its seal where it is read, and comes with these columns only: the others are of no use here. */
+/** Each row is checked against its seal in the thread that reads it, and returned with only these columns. */
 export interface SealedReading {
   readonly table: SealedTable;
   readonly columns: readonly string[];
 }
 
-/** Contract: throws STORE_CORRUPT for the first row that is not what was written. */
+/** Contract: throws STORE_CORRUPT for the first row that does not match its seal. */
 export function sealedRows(
   rows: readonly SqlRow[],
   { table, columns }: SealedReading,
@@ -56,7 +56,7 @@ export function bodyOfMessage(session: string, row: SqlRow): Promise<Uint8Array>
   return unpackBody({ ...bodyOf(row), hash: textOf(row, "hash"), name, session });
 }
 
-/** Contract: throws STORE_CORRUPT, like everything below, when the row is not what was written. */
+/** Contract: throws STORE_CORRUPT if the row does not match its seal. So do the functions below. */
 export function readSession(row: SqlRow | undefined): SessionRecord | undefined {
   if (row === undefined) return undefined;
   checkSeal("sessions", row);
@@ -106,7 +106,7 @@ export const nodeColumns = [
   "at",
 ];
 
-/** Of a row whose seal was checked. */
+/** Expects a row whose seal was checked. */
 export function readNode(row: SqlRow): NodeRecord {
   return {
     seq: Number(row["seq"]),

@@ -1,4 +1,4 @@
-/** Which sessions there are. */
+/** Finds and lists sessions. */
 
 import { isSealed, type SealedTable, type SqlRow, type SqlValue } from "./seal.ts";
 import { readSession, type SqlStatement } from "./sql-rows.ts";
@@ -8,12 +8,12 @@ export interface SqlReader {
   query(statement: SqlStatement): Promise<readonly SqlRow[]>;
 }
 
-/** Lists go on without what was spoilt: one bad row must not hide all others. */
+/** Lists leave out spoilt rows, so that one bad row does not hide all others. */
 export function sealedOnly(table: SealedTable, rows: readonly SqlRow[]): readonly SqlRow[] {
   return rows.filter((row) => isSealed(table, row));
 }
 
-/** So many tenants may call a session the same. */
+/** Maximum number of sessions with the same client name to return. */
 const namesakes = 8;
 
 export async function readNamed(
@@ -26,6 +26,7 @@ export async function readNamed(
   return rows.flatMap((row) => readSession(row) ?? []);
 }
 
+/** A session without a turn is ordered by `updatedAt` only. */
 export async function readNewest(
   driver: SqlReader,
   tenant: string | undefined,

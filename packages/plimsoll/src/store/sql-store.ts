@@ -1,4 +1,4 @@
-/** The Store over any SQL database: plain statements that SQLite and PostgreSQL both take. */
+/** The Store over any SQL database. Uses only statements that both SQLite and PostgreSQL accept. */
 
 import type { Edit } from "../message/edit.ts";
 import { PlimsollError } from "../message/error.ts";
@@ -48,7 +48,7 @@ import type {
   TalkQuery,
 } from "./store.ts";
 
-/** Contract: `transact` runs all statements in one durable transaction and gives the rows of each. */
+/** Contract: `transact` runs all statements in one durable transaction and returns the rows of each. */
 export interface SqlDriver {
   readonly kind: string;
   transact(statements: readonly SqlStatement[]): Promise<readonly (readonly SqlRow[])[]>;
@@ -59,12 +59,12 @@ export interface SqlDriver {
   close(): Promise<void>;
 }
 
-/** Events older than this many are dropped: they are for catching up, not for history. */
+/** Number of events to keep. Older ones are dropped, because events are for catching up, not for history. */
 export const keptEvents = 100_000;
 export const keptErrors = 10_000;
 const valuesPerQuery = 250;
 
-/** Of so many messages one is told at once: while these are read here, the next ones are read there. */
+/** Messages per query. While this thread reads one batch, the database thread reads the next. */
 const nodesPerQuery = 2000;
 
 export function createSqlStore(driver: SqlDriver): Store {
@@ -100,7 +100,7 @@ export function createSqlStore(driver: SqlDriver): Store {
     sessions: (query) => readSessions(driver, query),
     snapshot: (id) =>
       within(id, () => readSnapshot(driver, id)).catch(async (error: unknown) => {
-        // Its rows are read one table after the other: meanwhile it may have been put aside.
+        // The tables are read one after the other, and the session may have been put aside in between.
         const isThere = await first("SELECT 1 FROM sessions WHERE id = ?", id);
         if (isThere === undefined) return undefined;
         throw error;
@@ -146,7 +146,7 @@ export function createSqlStore(driver: SqlDriver): Store {
   };
 }
 
-/** What cannot be read while a session is read is its damage, whatever the row itself says: that may be what was spoilt. */
+/** A row that cannot be read counts as damage to the session being read, because the row's own session id may be spoilt. */
 async function within<T>(session: string, read: () => Promise<T>): Promise<T> {
   try {
     return await read();
@@ -214,7 +214,6 @@ async function readBlocks(
   );
 }
 
-/** A session without a turn has only its clock. */
 async function readSnapshot(driver: SqlDriver, id: string): Promise<SessionSnapshot | undefined> {
   const [session] = await driver.query({
     sql: "SELECT * FROM sessions WHERE id = ?",
@@ -270,7 +269,7 @@ function sealedOf(table: SealedTable): string {
   return [...sealedColumns[table], "seal"].join(", ");
 }
 
-/** A page that was spoilt may hide rows: messages are numbered from one on, and branches end with one of them. */
+/** A spoilt page may hide rows. So messages must be numbered from 1 without gaps, and every branch must end with one of them. */
 function whole(snapshot: SessionSnapshot): SessionSnapshot {
   const { session, nodes, branches } = snapshot;
   const isNumbered = nodes.every(({ seq }, index) => seq === index + 1);
@@ -315,10 +314,10 @@ async function readBodies(
   return bodies;
 }
 
-/** So many talks are asked for in one statement. */
+/** Maximum number of talks in one statement. */
 const talksPerQuery = 32;
 
-/** Each talk by itself: one that thousands have must not hide the one that only this session has. */
+/** Searches each talk separately, so that one with thousands of matches does not hide another that only this session has. */
 async function findAnswers(
   driver: SqlDriver,
   { tenant, wire, talks, limit }: TalkQuery,
@@ -376,7 +375,7 @@ async function readErrors(driver: SqlDriver, query: ErrorQuery): Promise<readonl
   return sealedOnly("errors", rows).map((row) => readRecord<ErrorRecord>("errors", row, "record"));
 }
 
-/** Tenant and session, where the query names them. */
+/** Conditions for tenant and session, if the query names them. */
 function conditionsOf(
   query: { readonly tenant?: string; readonly session?: string },
   others: readonly { readonly sql: string; readonly value: SqlValue }[],

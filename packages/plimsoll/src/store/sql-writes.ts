@@ -1,11 +1,10 @@
-/** Writes as SQL statements. Every row but those that are named by their own hash is sealed. */
+/** Turns writes into SQL statements. Every row gets a seal, except rows that are identified by their own hash. */
 
 import { packRecord, plainRecord } from "./record.ts";
 import { type SealedTable, type SqlRow, type SqlValue, sealedColumns, sealOf } from "./seal.ts";
 import type { SqlStatement } from "./sql-rows.ts";
 import type { BranchRecord, SessionRecord, Write } from "./store.ts";
 
-/** One write is one statement. */
 export function statementOf(write: Write): SqlStatement {
   switch (write.kind) {
     case "session":
@@ -82,7 +81,7 @@ type Insert = (row: SqlRow) => SqlStatement;
 
 const unlessThere = "ON CONFLICT DO NOTHING";
 
-/** The text of each is made once; a row gives the values. */
+/** The SQL of each statement is built once. A row only provides the values. */
 const inserts = {
   sessions: sealedInsert("sessions", { ending: touching("sessions", ["id"], ["updated_at"]) }),
   branches: sealedInsert("branches", { ending: replacing("branches", ["session", "id"]) }),
@@ -107,7 +106,7 @@ const replaceSession = insertInto(
   replacing("sessions", ["id"]),
 );
 
-/** The whole row: then its seal fits whatever was there before. */
+/** Replaces the whole row, so that the seal is right whatever was there before. */
 function replacing(table: SealedTable, key: readonly string[]): string {
   const changes = [...sealedColumns[table], "seal"]
     .filter((column) => !key.includes(column))
@@ -116,8 +115,8 @@ function replacing(table: SealedTable, key: readonly string[]): string {
 }
 
 /**
- * Only these columns, where all others are as they were: SQLite writes an index anew for every column that is named, whether
- * it changes or not.
+ * Updates only these columns, and only if all others are unchanged. SQLite rewrites an index for every column that a statement
+ * names, even if its value stays the same.
  */
 function touching(table: SealedTable, key: readonly string[], changed: readonly string[]): string {
   const changes = [...changed, "seal"].map((column) => `${column} = excluded.${column}`);

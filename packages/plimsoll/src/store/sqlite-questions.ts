@@ -1,4 +1,4 @@
-/** What is asked of the thread that owns the database, and what it answers. */
+/** The questions to the thread that owns the database, and its answers. */
 
 import type { PlimsollError } from "../message/error.ts";
 import type { SqlRow } from "./seal.ts";
@@ -6,20 +6,20 @@ import type { SqlStatement } from "./sql-rows.ts";
 
 export interface SqliteOptions {
   readonly file: string;
-  /** full: a commit survives power loss; normal: it survives a crash of the process. */
+  /** full: a commit survives a power failure. normal: it survives a crash of the process. */
   readonly durability?: "full" | "normal";
-  /** Never creates, migrates or writes. */
+  /** Never creates, migrates or writes the database. */
   readonly isReadOnly?: boolean;
 }
 
-/** What the worker is asked. `close` ends it. */
+/** `close` ends the thread. */
 export type Question =
   | { readonly kind: "transact"; readonly statements: readonly SqlStatement[] }
   | { readonly kind: "query"; readonly statement: SqlStatement }
   | { readonly kind: "aside"; readonly session: string }
   | { readonly kind: "check" | "rebuild" | "close" };
 
-/** For each statement its rows. */
+/** The rows of each statement. */
 export type Rows = readonly (readonly SqlRow[])[];
 
 export interface WorkerError {

@@ -1,6 +1,6 @@
 /**
- * What is done about a database that the disk has spoilt. A spoilt session is moved into a file beside the database, as it
- * is. A database with pages that cannot be read is put aside whole, and every session in it that is whole goes into a new one.
+ * Repairs a database that the disk has spoilt. A spoilt session is moved, as it is, into a file next to the database. A database
+ * with unreadable pages is put aside as a whole, and every intact session is copied into a new one.
  */
 
 import {
@@ -20,7 +20,7 @@ import { migrations, schemaVersion } from "./migrations.ts";
 import { isSealed, type SealedTable, type SqlRow, sealedColumns } from "./seal.ts";
 import type { Rebuilt } from "./store.ts";
 
-/** Everything that belongs to one session, by the column that says so. */
+/** All tables with rows of a session, and the column that contains the session's id. */
 const sessionColumn = {
   sessions: "id",
   branches: "session",
@@ -39,7 +39,7 @@ const sessionColumn = {
 type Table = keyof typeof sessionColumn;
 const tables = Object.keys(sessionColumn) as Table[];
 
-/** Contract: throws what SQLite throws; then nothing is lost, and the session is still where it was. */
+/** Contract: throws SQLite's error. In that case nothing is lost, and the session is still in its place. */
 export function putSessionAside(
   database: Database.Database,
   file: string,
@@ -49,7 +49,7 @@ export function putSessionAside(
   createPrivately(aside);
   database.prepare("ATTACH ? AS aside").run(aside);
   try {
-    // First the copy, then the deletion: a crash between them leaves it twice and never not at all.
+    // Copies first, then deletes. A crash in between leaves the session twice, but never loses it.
     database.transaction(() => {
       for (const table of tables) {
         database.exec(
@@ -74,18 +74,18 @@ export function putSessionAside(
   return aside;
 }
 
-/** SQLite stops after so many problems. */
+/** SQLite stops after this many problems. */
 const maxProblems = 5;
 
-/** Also whether indexes lead to what is in their tables: a row that no index leads to is lost without a word. */
+/** Also checks that the indexes match their tables, because a row that no index points to is silently lost. */
 export function checkDatabase(database: Database.Database): readonly string[] {
   const rows = database.pragma(`integrity_check(${maxProblems})`) as { integrity_check: string }[];
   return rows.map((row) => row.integrity_check).filter((text) => text !== "ok");
 }
 
 /**
- * Contract: throws SQLITE_CORRUPT when a table or index that the migrations make is not there as they make it: their very
- * names may be spoilt. What others have added is theirs.
+ * Contract: throws SQLITE_CORRUPT if a table or index is not as the migrations create it, because even names may be spoilt.
+ * Tables that others have added are ignored.
  */
 export function checkSchema(database: Database.Database): void {
   const wanted = new Database(":memory:");
@@ -96,12 +96,12 @@ export function checkSchema(database: Database.Database): void {
   } finally {
     wanted.close();
   }
-  throw Object.assign(new Error("the tables are not those that Plimsoll made"), {
+  throw Object.assign(new Error("its tables are not as Plimsoll creates them"), {
     code: "SQLITE_CORRUPT",
   });
 }
 
-/** Root pages differ from file to file, and how a statement was broken into lines says nothing. */
+/** Ignores root pages, which differ between files, and line breaks in statements. */
 function schemaOf(database: Database.Database): readonly string[] {
   const sql = "SELECT type, name, tbl_name, sql FROM sqlite_schema";
   return database
@@ -113,9 +113,9 @@ function schemaOf(database: Database.Database): readonly string[] {
 }
 
 /**
- * Makes a new database, where there is none any more, of one that was put aside because it could not be opened. Its list of
- * tables is put right first, as far as it can be read: that is what keeps a database from opening. Gives undefined
- * when nothing could be read.
+ * Creates a new database, at a path where there is none any more, from one that was put aside because it could not be opened.
+ * First repairs its list of tables, as far as it can be read, because a spoilt list keeps a database from opening. Undefined:
+ * nothing could be read.
  */
 export function salvageDatabase(aside: string, file: string): Rebuilt | undefined {
   const copy = `${file}.salvage`;
@@ -159,7 +159,7 @@ function mendSchema(database: Database.Database): void {
   database.pragma("writable_schema = ON");
   const set = "UPDATE sqlite_schema SET type = ?, name = ?, tbl_name = ?, sql = ? WHERE";
   const byName = database.prepare(`${set} name = ?`);
-  // One whose name is spoilt has no other: they were made in the same order in every database.
+  // If an entry's name is spoilt, its row number identifies it, because all databases create them in the same order.
   const byRow = database.prepare(`${set} rowid = ?`);
   for (const { rowid, type, name, tbl_name, sql } of rows) {
     const values = [type, name, tbl_name, sql];
@@ -169,8 +169,8 @@ function mendSchema(database: Database.Database): void {
 }
 
 /**
- * Makes a new database of what can be read of the old one. Contract: closes the old connection; when it throws, the old
- * file is where it was.
+ * Creates a new database from everything readable in the old one. Contract: closes the old connection. If it throws, the old file
+ * is still where it was.
  */
 export function rebuildDatabase(old: Database.Database, file: string): Rebuilt {
   const fresh = `${file}.new`;
@@ -182,7 +182,7 @@ export function rebuildDatabase(old: Database.Database, file: string): Rebuilt {
   return { aside, ...counts };
 }
 
-/** A new file with everything that is whole in the old one. */
+/** Creates a new file with everything that is intact in the old one. */
 function fillNew(old: Database.Database, fresh: string): Omit<Rebuilt, "aside"> {
   removeDatabase(fresh);
   createPrivately(fresh);
@@ -197,7 +197,7 @@ function fillNew(old: Database.Database, fresh: string): Omit<Rebuilt, "aside"> 
   }
 }
 
-/** The file and its journal under another name. Gives that name. */
+/** Renames the file and its journal. Returns the new name. */
 export function putDatabaseAside(file: string): string {
   const stamp = new Date().toISOString().replaceAll(/[:.]/g, "-");
   const aside = `${file}.spoilt-${stamp}`;
@@ -220,7 +220,7 @@ function copyWhole(old: Database.Database, copy: Database.Database): ReadonlySet
   return lost;
 }
 
-/** A session that lacks something of these is not whole; of the others it can go without a row. */
+/** A session that lacks a row in one of these tables is lost. Missing rows in other tables do no harm. */
 const needed: ReadonlySet<Table> = new Set([
   "sessions",
   "branches",
@@ -256,7 +256,7 @@ const keyed: ReadonlyMap<Table, string> = new Map([
   ["heads", "session"],
 ]);
 const rowsPerStep = 100;
-/** What lies behind a page that cannot be read is looked for so far. */
+/** How many row numbers to try after an unreadable page. */
 const maxSkipped = 100_000;
 
 function* readableRows(old: Database.Database, table: Table): Generator<SqlRow> {
@@ -269,7 +269,7 @@ function* readableRows(old: Database.Database, table: Table): Generator<SqlRow> 
   yield* all ?? rowsByKey(old, table, key);
 }
 
-/** A step at a time; where one cannot be read, each row of it by itself, and on behind it. */
+/** Reads page by page. If a page cannot be read, tries each of its rows by itself, and then goes on. */
 function* rowsByNumber(old: Database.Database, table: Table): Generator<SqlRow> {
   const select = `SELECT rowid AS row_number, * FROM ${table} WHERE rowid`;
   const page = attempt(() => old.prepare(`${select} > ? ORDER BY rowid LIMIT ${rowsPerStep}`));
@@ -300,7 +300,7 @@ function eachOf(one: Database.Statement, first: number, last: number): readonly 
   return found;
 }
 
-/** One session after the other, as far as other tables name them. */
+/** Reads one session after the other, if other tables name it. */
 function* rowsByKey(old: Database.Database, table: Table, key: string): Generator<SqlRow> {
   const named = ["messages", "branches"].flatMap(
     (other) =>
@@ -322,7 +322,7 @@ function attempt<T>(read: () => T): T | undefined {
   }
 }
 
-/** Sessions of which a message or a branch is missing: numbers go up by one, and a branch ends with a message. */
+/** Sessions that lack a message or a branch. Message numbers have no gaps, and every branch ends with a message. */
 function incomplete(copy: Database.Database): readonly string[] {
   const sql = `
     SELECT s.id FROM sessions s WHERE

@@ -1,4 +1,4 @@
-/** The thread that owns the SQLite connection: opens, migrates, and runs what it is asked, in order. */
+/** The thread that owns the SQLite connection: opens and migrates the database, and answers questions in order. */
 
 import { parentPort, receiveMessageOnPort, workerData } from "node:worker_threads";
 import Database from "better-sqlite3";
@@ -18,14 +18,14 @@ import { isBusy, whileBusy } from "./while-busy.ts";
 type Reply = Answered<SqliteAnswer>;
 type Transaction = Asked<Extract<Question, { kind: "transact" }>>;
 
-/** Statements are few and fixed, but for lists of marks whose length varies. */
+/** Statements are few and fixed, except for lists of placeholders, whose length varies. */
 const maxPrepared = 500;
 const eventsBetweenTrims = 1000;
-/** How long a start waits for a process that has the database to itself. */
+/** How long opening waits for a process that has locked the database. */
 const openWaitMs = 5000;
 /**
- * How long a commit waits for another writer. Those behind it do not wait as long once more, one after the other: while the
- * database stays locked, each is tried for a moment, and again later by whoever asked for it.
+ * How long a commit waits for another writer. Later commits do not each wait that long again: while the database stays locked,
+ * each is tried only briefly, and its caller tries again later.
  */
 const busyWaitMs = 2000;
 const lockedWaitMs = 50;
@@ -50,7 +50,7 @@ function open(options: SqliteOptions): Database.Database {
   return opened;
 }
 
-/** Whoever only reads changes nothing, not even the schema. */
+/** A reader changes nothing, not even the schema. */
 function ofThisVersion(
   opened: Database.Database,
   file: string,
@@ -59,7 +59,7 @@ function ofThisVersion(
   if (version === schemaVersion) return opened;
   throw new PlimsollError(
     "STORE_FAILED",
-    `${file} was written by an earlier Plimsoll (schema ${version}, this one reads ${schemaVersion}): start \`plimsoll serve\` once, which brings it up to date.`,
+    `${file} was written by an earlier Plimsoll (schema ${version}; this one reads schema ${schemaVersion}). Start \`plimsoll serve\` once to update it.`,
   );
 }
 
@@ -104,7 +104,7 @@ function prepare(sql: string): Database.Statement {
   return prepared.get(sql) ?? prepared.set(sql, database.prepare(sql));
 }
 
-/** One durable write for all that wait. A transaction that fails takes none of the others with it. */
+/** One durable write for all waiting transactions. If one of them fails, the others are still written. */
 function commit(transactions: readonly Transaction[]): void {
   const done: Reply[] = [];
   const isShared = transactions.length > 1;
@@ -145,7 +145,7 @@ function runGuarded(transaction: Transaction): Reply {
     run({ sql: "RELEASE one", values: [] });
     return done;
   } catch (error) {
-    // A full disk may have ended the whole transaction: then there is nothing to go back to.
+    // A full disk may have ended the whole transaction. Then there is nothing to roll back to.
     if (!database.inTransaction) throw error;
     database.exec("ROLLBACK TO one");
     database.exec("RELEASE one");
@@ -202,7 +202,7 @@ function rowsFor(request: Other): readonly SqlRow[] {
   }
 }
 
-/** Takes everything that has arrived, in order; neighbouring transactions go together. */
+/** Takes everything that has arrived, in order. Adjacent transactions are committed together. */
 port.on("message", (first: readonly Asked<Question>[]) => {
   const requests = [...first];
   for (
@@ -226,6 +226,6 @@ port.on("message", (first: readonly Asked<Question>[]) => {
   }
   flush();
   sendReplies();
-  // With nothing more to wait for, the thread ends by itself.
+  // With nothing left to wait for, the thread ends by itself.
   if (requests.some(({ question }) => question.kind === "close")) port.close();
 });

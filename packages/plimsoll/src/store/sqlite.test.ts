@@ -1,4 +1,4 @@
-/** What becomes of the file under a running store: deleted, replaced, made read-only, locked. */
+/** What happens if the file of a running store is deleted, replaced, made read-only or locked. */
 
 import { execFile } from "node:child_process";
 import {
@@ -42,7 +42,9 @@ const idsIn = async (opened: Store): Promise<readonly string[]> =>
 
 const movedAway = {
   code: "STORE_FAILED",
-  message: expect.stringMatching(/was deleted or replaced while Plimsoll runs: put it back, or/),
+  message: expect.stringMatching(
+    /was deleted or replaced while Plimsoll was running. Put it back, or/,
+  ),
 };
 
 test.each([
@@ -67,14 +69,14 @@ test("another file in its place fails each commit, and nothing is written to eit
 
 test("a database that may only be read says so, and is read", async () => {
   await store.close();
-  // The version that a writer must know: too new, so that SQLite opens it for reading only.
+  // The format version for writers. It is too new, so SQLite opens the file read-only.
   const descriptor = openSync(file, "r+");
   writeSync(descriptor, Buffer.from([3]), 0, 1, 18);
   closeSync(descriptor);
   store = await openSqliteStore({ file });
   await expect(commit("ses_1")).rejects.toMatchObject({
     code: "STORE_FAILED",
-    message: expect.stringMatching(/cannot be written to: check .* read-only/),
+    message: expect.stringMatching(/cannot be written to. Check .* read-only/),
   });
   expect(await idsIn(store)).toEqual(["ses_0"]);
 });
@@ -99,7 +101,7 @@ test("a thread that cannot start says why", async () => {
   const program = `
     const { openSqliteStore } = await import(${JSON.stringify(module)});
     await openSqliteStore({ file: ${JSON.stringify(`${file}.new`)} }).catch(({ message }) => console.log(message));`;
-  // A thread takes over the options of its program, and this one is not for files.
+  // A worker thread inherits the options of its program, and this option does not work with files.
   const words = ["--input-type=module", "--eval", program];
   const said = await new Promise<string>((resolve) => {
     execFile(process.execPath, words, (_error, stdout) => resolve(stdout));

@@ -1,6 +1,6 @@
 /**
- * SQLite behind worker threads: a commit waits for the disk there, never on the event loop that
- * streams answers. Commits that wait together share one transaction.
+ * SQLite in worker threads: commits wait for the disk there, and never on the event loop that streams answers. Commits that wait
+ * at the same time share one transaction.
  */
 
 import { closeSync, existsSync, openSync } from "node:fs";
@@ -17,12 +17,12 @@ import type {
 } from "./sqlite-questions.ts";
 import type { Store } from "./store.ts";
 
-/** More than this waiting for the disk means that it has stopped: say so instead of filling memory. */
+/** If more questions than this are waiting, the disk has stopped. An error is better than filling the memory. */
 const maxWaiting = 10_000;
 
 /**
- * Two threads: one writes, one reads. A reader of a write-ahead log never waits for the writer, so a
- * disk that is slow to write does not hold up a request that only wants to know its session.
+ * Two threads: one writes, one reads. With a write-ahead log, the reader never waits for the writer. So a slow disk does not hold
+ * up a request that only looks up its session.
  */
 export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
   if (!options.isReadOnly) createPrivately(options.file);
@@ -40,7 +40,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
     check: () => checkApart(readOnly),
     rebuild: async () => {
       const [[row] = []] = await writer.ask({ kind: "rebuild" });
-      // Its connection is to the file that was put aside.
+      // The old reader is connected to the file that was put aside.
       const before = reader;
       reader = await openThread(readOnly);
       await before.close();
@@ -58,7 +58,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
   return createSqlStore(driver);
 }
 
-/** In a thread of its own: a check reads the whole file, and nobody should wait for it. */
+/** In a thread of its own, because a check reads the whole file and nobody should have to wait for it. */
 async function checkApart(options: SqliteOptions): Promise<readonly string[]> {
   const thread = await openThread(options);
   try {
@@ -81,7 +81,7 @@ async function openThread(options: SqliteOptions): Promise<Connection> {
   const thread = new Thread<Question, SqliteAnswer>({
     startWorker: () =>
       new Worker(new URL("./sqlite-worker.ts", import.meta.url), { workerData: options }),
-    // What it had begun is not known any more: no other thread goes on from there.
+    // Nobody knows how far the thread got, so no other thread continues its work.
     onEnd: (cause) => {
       const hasNotStarted = cause !== undefined && !isOpen;
       failure ??= hasNotStarted ? storeNotStarted(file, cause) : storeStopped(file, cause);
@@ -112,11 +112,11 @@ async function openThread(options: SqliteOptions): Promise<Connection> {
 }
 
 function storeStuck(): PlimsollError {
-  const message = `${maxWaiting} writes wait for the disk: check that it is not stuck.`;
+  const message = `${maxWaiting} writes are waiting for the disk. Check that it still responds.`;
   return new PlimsollError("STORE_FAILED", message);
 }
 
-/** SQLite gives its journal files the permissions of the database: only the user may read them. */
+/** Only the user may read the file. SQLite gives its journal files the same permissions. */
 function createPrivately(file: string): void {
   if (file !== ":memory:" && !existsSync(file)) closeSync(openSync(file, "a", 0o600));
 }
@@ -124,19 +124,19 @@ function createPrivately(file: string): void {
 function storeNotStarted(file: string, cause: unknown): PlimsollError {
   return new PlimsollError(
     "STORE_FAILED",
-    `The thread for ${file} could not start: ${errorMessage(cause)}. Look at the options that node was started with.`,
+    `The thread for ${file} could not start: ${errorMessage(cause)}. Check the options that Node was started with.`,
     { cause },
   );
 }
 
 function storeStopped(file: string, cause?: unknown): PlimsollError {
-  return new PlimsollError("STORE_FAILED", `The store ${file} is closed: start Plimsoll again.`, {
+  return new PlimsollError("STORE_FAILED", `The store ${file} is closed. Restart Plimsoll.`, {
     cause,
   });
 }
 
 function storeError(error: WorkerError, file: string): PlimsollError {
-  // Of SQLITE_READONLY_DIRECTORY and its like, what kind they are.
+  // The kind of an error such as SQLITE_READONLY_DIRECTORY.
   const kind = /^SQLITE_[A-Z]+|.*/.exec(error.code)?.[0];
   switch (kind) {
     case "STORE_NEWER":
@@ -147,24 +147,24 @@ function storeError(error: WorkerError, file: string): PlimsollError {
     case "SQLITE_CORRUPT":
       return new PlimsollError(
         "STORE_CORRUPT",
-        `${file} is not a readable database (${error.message}): move it away or restore a backup, or choose another folder with --data.`,
+        `${file} is not a readable database (${error.message}). Move it away, restore a backup, or choose another folder with --data.`,
       );
     case "SQLITE_CANTOPEN":
       return new PlimsollError(
         "STORE_FAILED",
-        `${file} cannot be opened: check that the folder exists and is yours, or choose another with --data.`,
+        `${file} cannot be opened. Check that its folder exists and belongs to you, or choose another folder with --data.`,
       );
     case "SQLITE_FULL":
-      return new PlimsollError("STORE_FAILED", `The disk of ${file} is full: free some space.`);
+      return new PlimsollError("STORE_FAILED", `The disk of ${file} is full. Free some space.`);
     case "SQLITE_BUSY":
       return new PlimsollError(
         "STORE_FAILED",
-        `${file} is locked by another process: close what has it open.`,
+        `${file} is locked by another process. Close the program that has it open.`,
       );
     case "SQLITE_READONLY":
       return new PlimsollError(
         "STORE_FAILED",
-        `${file} cannot be written to: check that neither it nor its disk is read-only.`,
+        `${file} cannot be written to. Check that neither it nor its disk is read-only.`,
       );
     default:
       if (error.code.startsWith("SQLITE_CONSTRAINT")) {

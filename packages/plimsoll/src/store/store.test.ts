@@ -1,4 +1,4 @@
-/** One conformance suite over every store. */
+/** One conformance suite for every store. */
 
 import { copyFileSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -359,7 +359,7 @@ for (const [name, opener] of Object.entries(openers)) {
       expect(await store.session("ses_a")).toBeUndefined();
       expect(await store.turns("ses_a", 9)).toEqual([]);
       expect(await store.messages("ses_b", { limit: 9 })).toHaveLength(1);
-      // Its name is free again.
+      // The client's name for it is free again.
       await store.commit([session("ses_n", { clientKey: "ses_a" })]);
       expect(await store.sessionByClientKey("t1", "anthropic", "ses_a")).toMatchObject({
         id: "ses_n",
@@ -510,7 +510,7 @@ describe("sqlite files", () => {
     database.close();
     await expect(openSqliteStore({ file })).rejects.toMatchObject({
       code: "STORE_NEWER",
-      message: expect.stringContaining("update Plimsoll"),
+      message: expect.stringContaining("Update Plimsoll"),
     });
   });
 

@@ -1,4 +1,4 @@
-/** What is kept, and the one interface through which it is kept. Every store passes store.test.ts. */
+/** The records that Plimsoll stores, and the one interface to store them. Every store passes store.test.ts. */
 
 import type { Counters } from "../message/counters.ts";
 import type { Edit } from "../message/edit.ts";
@@ -17,7 +17,7 @@ export interface SessionRecord {
   readonly tenant: string;
   readonly wire: string;
   readonly agent?: string;
-  /** The client's own name for the conversation; unique within a tenant and wire. */
+  /** The client's own name for the conversation. Unique within a tenant and wire. */
   readonly clientKey?: string;
   readonly createdAt: number;
   readonly updatedAt: number;
@@ -28,9 +28,9 @@ export interface BranchRecord {
   readonly id: string;
   readonly agent?: string;
   readonly relation: Relation;
-  /** The branch that its client left behind when it rewound the conversation: what was said there is still its own. */
+  /** The branch that the client abandoned when it rewound the conversation. Lookups from this branch still see its messages. */
   readonly left?: string;
-  /** The last message shared with the branch it came from; null for a root of its own. */
+  /** The last message shared with the branch it came from. Null: the branch has a root of its own. */
   readonly forkSeq: number | null;
   readonly tipSeq: number | null;
   readonly counters?: Counters;
@@ -38,8 +38,9 @@ export interface BranchRecord {
 }
 
 /**
- * Where a message came from. inner: said between the model and Plimsoll, and unknown to the client. echo: an answer, or a part
- * of one, that the client sends back in another place than it was given; the answer itself is in the log.
+ * Where a message came from. request: the client sent it. answer: the model gave it. inner: it passed between the model and
+ * Plimsoll, and the client does not know it. echo: an answer, or a part of one, that the client sent back in a different place;
+ * the answer itself is already in the log.
  */
 export type Source = "request" | "answer" | "inner" | "echo";
 
@@ -48,18 +49,17 @@ export interface NodeRecord {
   readonly seq: number;
   readonly parent: number | null;
   readonly role: Role;
-  /** request: as a client sent it; answer: as it was answered; inner: of a round that the client does not know of. */
   readonly source: Source;
   readonly turn: string;
-  /** The branch on which it was said first. Absent in the oldest records, where no turn told. */
+  /** The branch on which the message was first sent. Absent in the oldest records, if their turn does not say it. */
   readonly branch?: string;
-  /** Hash over what was said up to here, by which a request that goes on from here is recognised (`Link.talk`). */
+  /** Hash over the conversation up to here, by which Plimsoll recognises a request that continues it (`Link.talk`). */
   readonly talk?: string;
   /** Hash of the canonical content. */
   readonly identity: string;
-  /** Hash over the identities from the root to here: equal chains are equal histories. */
+  /** Hash over the identities from the root to here. Equal chains mean equal histories. */
   readonly chain: string;
-  /** The same, with digits in the leading system prompt left out of account. Absent: equal to `chain`. */
+  /** The same, but ignoring digits in the leading system prompt. Absent: equal to `chain`. */
   readonly looseChain?: string;
   /** SHA-256 of the bytes, checked on every read. */
   readonly hash: string;
@@ -79,32 +79,32 @@ export interface TurnRecord {
   readonly id: string;
   readonly branch: string;
   readonly relation: Relation;
-  /** The last message of the request; the answer is a child of it. */
+  /** The last message of the request. The answer is its child. */
   readonly requestTip: number | null;
-  /** Hash of the head: system prompt and tools. */
+  /** Hash of the preamble: system prompt and tools. */
   readonly head?: string;
   /** Absent in the oldest records. */
   readonly provider?: string;
   readonly model: string;
   readonly outcome: Outcome;
   readonly status: TurnStatus;
-  /** Of what was sent. */
+  /** The measurement of the request as it was sent. */
   readonly measurement: MeasurementSummary;
-  /** As the provider would count: what the client sent, and what went out. Absent in the oldest records. */
+  /** Tokens by the provider's count, before and after Plimsoll's edits. Absent in the oldest records. */
   readonly tokensBefore?: number;
   readonly tokensAfter?: number;
   readonly limit: number;
-  /** What no compaction takes out, where the limit gave way to that: how full it is, is the share of the room beside it. */
+  /** Tokens that no compaction can remove, if the limit was raised for them. Fullness is then a share of the rest. */
   readonly headTokens?: number;
   readonly window: number;
-  /** How long the answer might be, where there was no room for what the client asked for. */
+  /** The maximum length of the answer, if there was no room for the one that the client asked for. */
   readonly shortened?: { readonly asked: OutputSize; readonly sent: OutputSize };
-  /** Nobody has said how large the window is: it is the usual one. */
+  /** The size of the window is not known, so the usual one is assumed. */
   readonly isWindowGuess?: true;
-  /** As the client asked for. */
+  /** The priority that the client asked for. */
   readonly priority?: 1 | 2 | 3;
   readonly usage?: Usage;
-  /** What its last round read from the cache, where it had several: `usage` is the sum of all. */
+  /** If the turn had several rounds: tokens that the last one read from the cache. `usage` is the sum of all rounds. */
   readonly cachedTokens?: number;
   readonly stopReason?: string;
   readonly error?: string;
@@ -112,19 +112,19 @@ export interface TurnRecord {
   readonly endedAt: number;
 }
 
-/** What left the window is still in the log; the archive says where, so nothing is stored twice. */
+/** Content that left the window is still in the log. The archive only says where, so nothing is stored twice. */
 export interface ArchiveRecord {
   readonly handle: string;
   readonly tenant: string;
   readonly session: string;
-  /** Of the content. */
+  /** Size of the content. */
   readonly bytes: number;
   readonly at: number;
   readonly source: ArchiveSource;
 }
 
 export type ArchiveSource =
-  /** Whole messages, as a JSON array. Each run is a first and last number and the bytes between them. */
+  /** Whole messages, as a JSON array. Each run has its first and last message number, and the bytes of these messages. */
   | {
       readonly kind: "messages";
       readonly runs: readonly (readonly [first: number, last: number, bytes: number])[];
@@ -136,7 +136,7 @@ export type ArchiveSource =
       readonly inner?: number;
     };
 
-/** A name that a provider gave to an answer or to a message of it: later requests may say no more than that. */
+/** A provider's name for an answer or for a message in it. A later request may contain only this name. */
 export interface ReferenceRecord {
   readonly name: string;
   readonly session: string;
@@ -158,7 +158,7 @@ export interface StoredEvent {
   readonly event: PlimsollEvent;
 }
 
-/** One thing to write. Messages, edits, turns and archive entries are only ever added. */
+/** One thing to write. Messages, edits, turns and archive entries are only ever added, never changed. */
 export type Write =
   | { readonly kind: "session"; readonly session: SessionRecord }
   | { readonly kind: "branch"; readonly session: string; readonly branch: BranchRecord }
@@ -169,11 +169,11 @@ export type Write =
       readonly node: NodeRecord;
       readonly body: StoredBody;
     }
-  /** System prompt and tools, as a list of blocks that were stored before or are stored with it. */
+  /** System prompt and tools, as a list of blocks that were stored before or are stored in the same commit. */
   | {
       readonly kind: "head";
       readonly session: string;
-      /** SHA-256 of the whole. */
+      /** SHA-256 of the whole text. */
       readonly hash: string;
       readonly blocks: Uint8Array;
     }
@@ -184,7 +184,7 @@ export type Write =
       readonly body: StoredBody;
     }
   | { readonly kind: "turn"; readonly session: string; readonly turn: TurnRecord }
-  /** In the place of what was remembered under this name; null: it is forgotten. */
+  /** Replaces the memory of this name. Null deletes it. */
   | {
       readonly kind: "memory";
       readonly session: string;
@@ -205,7 +205,7 @@ export type Write =
   | { readonly kind: "error"; readonly tenant: string; readonly error: ErrorRecord }
   | { readonly kind: "event"; readonly tenant: string; readonly event: PlimsollEvent };
 
-/** Bytes as they lie in the store. Made by `packBody`, outside any transaction. */
+/** Bytes as they are stored. `packBody` makes them, outside any transaction. */
 export interface StoredBody {
   readonly codec: "raw" | "deflate" | "zstd";
   readonly bytes: Uint8Array;
@@ -217,19 +217,19 @@ export interface SessionSummary extends SessionRecord {
   readonly turns: number;
 }
 
-/** Everything needed to go on with a session, without the bodies. */
+/** Everything needed to continue a session, except the bodies. */
 export interface SessionSnapshot {
   readonly session: SessionRecord;
   readonly branches: readonly BranchRecord[];
   readonly nodes: readonly NodeRecord[];
-  /** In their order. */
+  /** In order. */
   readonly edits: readonly Edit[];
   readonly memories: Memories;
 }
 
 /**
- * What a session remembers from turn to turn, by the id of a branch, or "" for the session as a whole. A memory that was spoilt
- * is left out: the conversation is whole without it.
+ * What a session remembers from turn to turn, by the id of a branch, or "" for the session as a whole. A spoilt memory is left
+ * out, because the conversation is complete without it.
  */
 export type Memories = ReadonlyMap<string, object>;
 
@@ -239,11 +239,11 @@ export interface Page {
 }
 
 /**
- * Contract: `commit` is one durable transaction; when its promise resolves everything is on disk, when
- * it rejects nothing is: with STORE_CONFLICT when something of it is already there. Reads check hashes and seals, and reject
- * with STORE_CORRUPT (`fields.session` says whose row it is) rather than give what was not written; spoilt events, errors,
- * names and list entries are left out.
- * `tenant` undefined means the owner, who sees all.
+ * Contract: `commit` is one durable transaction. If its promise resolves, everything is on disk; if it rejects, nothing is. It
+ * rejects with STORE_CONFLICT if one of its records already exists. Reads check hashes and seals. They reject with STORE_CORRUPT
+ * (`fields.session` names the session) instead of returning something that was not written. Spoilt events, errors, names and list
+ * entries are left out.
+ * `tenant` undefined means the owner, who sees everything.
  */
 export interface Store extends SessionReads, MessageReads, RecordReads, StoreRepair {
   readonly kind: string;
@@ -253,7 +253,7 @@ export interface Store extends SessionReads, MessageReads, RecordReads, StoreRep
 
 export interface SessionReads {
   session(id: string): Promise<SessionRecord | undefined>;
-  /** Sessions of any tenant whose client calls them so; at most a few. */
+  /** Sessions of all tenants whose client uses this name. At most a few. */
   sessionsNamed(wire: string, clientKey: string): Promise<readonly SessionRecord[]>;
   sessionByClientKey(
     tenant: string,
@@ -262,38 +262,38 @@ export interface SessionReads {
   ): Promise<SessionRecord | undefined>;
   /** The session that was written to last, by the order of turns and not by any clock. */
   newestSession(tenant?: string): Promise<SessionRecord | undefined>;
-  /** Newest first. `before` is the `updatedAt` and id of the last one seen. */
+  /** Newest first. `before` is the `updatedAt` and id of the last session of the previous page. */
   sessions(query: SessionQuery): Promise<readonly SessionSummary[]>;
   snapshot(id: string): Promise<SessionSnapshot | undefined>;
-  /** What is remembered under "" belongs to no session. */
+  /** Memories under "" belong to no session. */
   memories(session: string): Promise<Memories>;
 }
 
 export interface MessageReads {
   messages(session: string, page: Page): Promise<readonly MessageRecord[]>;
   bodies(session: string, seqs: readonly number[]): Promise<ReadonlyMap<number, Uint8Array>>;
-  /** Answers in the words in which the client sent them back, where they differ from the provider's and were cut. */
+  /** Answers as the client sent them back, if its spelling differs from the provider's and the answer was cut. */
   clientSpellings(
     session: string,
     seqs: readonly number[],
   ): Promise<ReadonlyMap<number, Uint8Array>>;
-  /** How many bytes each of them has. */
+  /** Size of each client spelling in bytes. */
   clientSpellingSizes(session: string): Promise<ReadonlyMap<number, number>>;
-  /** Answers behind which the same was said as in one of these talks: those of the first talk first, the newest before others. */
+  /** Answers with one of these talks, in sessions without a client's name. Ordered by talk as in the query, then newest first. */
   answers(query: TalkQuery): Promise<readonly TalkMatch[]>;
-  /** Sessions of a tenant in which one of these was said, also those that their clients have a name for. */
+  /** Sessions of a tenant that contain one of these talks, with or without a client's name. */
   holders(query: TalkQuery): Promise<readonly string[]>;
   head(session: string, hash: string): Promise<Uint8Array | undefined>;
 }
 
 export interface RecordReads {
-  /** Last stored first. */
+  /** Newest first. */
   turns(session: string, limit: number): Promise<readonly TurnRecord[]>;
-  /** In their order. */
+  /** In order. */
   edits(session: string): Promise<readonly Edit[]>;
   archived(tenant: string | undefined, handle: string): Promise<ArchiveRecord | undefined>;
   reference(tenant: string, name: string): Promise<ReferenceRecord | undefined>;
-  /** Last first. */
+  /** Newest first. */
   errors(query: ErrorQuery): Promise<readonly ErrorRecord[]>;
   events(query: EventQuery): Promise<readonly StoredEvent[]>;
   figures(): Promise<StoreFigures>;
@@ -301,26 +301,26 @@ export interface RecordReads {
 
 export interface StoreRepair {
   /**
-   * Moves everything of a session, as it is, out of the store into a file beside it, so that its client can begin anew.
-   * Gives the name of that file.
+   * Moves everything of a session, as it is, out of the store into a file next to it, so that its client can start over. Returns
+   * the path of that file.
    */
   putAside(session: string): Promise<string>;
-  /** What is wrong with the database as a whole, a sentence each; empty when it is well. */
+  /** Problems of the database as a whole, one sentence each. Empty: there are none. */
   check(): Promise<readonly string[]>;
-  /** Puts the whole database aside and makes a new one of all sessions in it that are whole. */
+  /** Puts the whole database aside and creates a new one from all of its intact sessions. */
   rebuild(): Promise<Rebuilt>;
 }
 
 export interface Rebuilt {
-  /** Where the old database is now. */
+  /** Path of the old database. */
   readonly aside: string;
   readonly kept: number;
-  /** Sessions of which something could not be read. */
+  /** Sessions that could not be read completely. */
   readonly lost: readonly string[];
 }
 
 export interface CommitReceipt {
-  /** The numbers that the written events got, in order. */
+  /** The numbers of the written events, in order. */
   readonly events: readonly number[];
 }
 
@@ -334,7 +334,7 @@ export interface TalkQuery {
   readonly tenant: string;
   readonly wire: string;
   readonly talks: readonly string[];
-  /** For each talk. */
+  /** Maximum number of matches per talk. */
   readonly limit: number;
 }
 
@@ -363,7 +363,7 @@ export interface StoreFigures {
   readonly archiveBytes: number;
 }
 
-/** An answer in the words in which the client sent it back: what is cut is kept exactly as it stood there. */
+/** An answer as the client sent it back. It is stored if the answer is cut, so that its exact text is kept. */
 export interface ClientSpelling {
   readonly seq: number;
   readonly hash: string;

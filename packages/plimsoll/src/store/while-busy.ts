@@ -1,11 +1,11 @@
-/** Waiting for a database that another process is opening, migrating or writing. */
+/** Waits for a database that another process is opening, migrating or writing. */
 
 const pauseMs = 20;
 
 /**
- * SQLite's own busy timeout does not hold everywhere: of two connections that switch a database to its write-ahead log at
- * once, one is told that it is locked without any wait.
- * Contract: throws what `work` threw when that is not a lock, or when the lock lasts.
+ * SQLite's own busy timeout does not always apply: if two connections switch a database to a write-ahead log at the same time,
+ * one gets "locked" at once.
+ * Contract: rethrows the error of `work` if it is not a lock, or if the lock lasts too long.
  */
 export function whileBusy<T>(work: () => T, waitMs: number): T {
   const deadline = performance.now() + waitMs;

@@ -1,4 +1,4 @@
-/** Files that are whole or not there, and that only their user can read: written under another name first, then moved into place. */
+/** Files that are complete or absent, and readable only by their user: written under a temporary name, then moved. */
 
 import { randomBytes } from "node:crypto";
 import {
@@ -14,15 +14,15 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 
-/** What a temporary name ends with; SQLite may put files of its own beside one. */
+/** The ending of a temporary name. SQLite may create files of its own next to such a file. */
 const temporary = /\.(\d+)-[0-9a-f]{12}\.tmp(?:-journal|-wal|-shm)?$/;
 
-/** The name says whose it is, so that those of dead processes can be told. */
+/** The name contains the process id, so that files of dead processes can be recognised. */
 export function temporaryName(file: string): string {
   return `${file}.${process.pid}-${randomBytes(6).toString("hex")}.tmp`;
 }
 
-/** Contract: after a crash at any moment the file is the old one, or this one, or not there. */
+/** Contract: after a crash at any moment the file is the old one, this one, or absent. */
 export function writeWhole(file: string, text: string): void {
   const written = createPrivate(temporaryName(file));
   try {
@@ -33,18 +33,18 @@ export function writeWhole(file: string, text: string): void {
   }
 }
 
-/** An empty file that only its user can read. */
+/** Creates an empty file that only its user can read. */
 export function createPrivate(file: string): string {
   closeSync(openSync(file, "wx", 0o600));
   return file;
 }
 
-/** Contract: throws, and leaves `file` as it was, when the disk does not take what was written or `isWhole` finds fault. */
+/** Contract: throws and leaves `file` as it was if the disk does not accept the content or `isWhole` returns false. */
 export function moveIntoPlace(written: string, file: string, isWhole: () => boolean): void {
   sync(written, "r+");
-  if (!isWhole()) throw new Error(`${written} could not be written as a whole`);
+  if (!isWhole()) throw new Error(`${written} could not be written completely`);
   renameSync(written, file);
-  // Windows lets nobody open a folder for that.
+  // On Windows a folder cannot be opened for that.
   if (process.platform !== "win32") sync(dirname(file), "r");
 }
 
@@ -57,7 +57,7 @@ function sync(path: string, flags: string): void {
   }
 }
 
-/** What starts that were broken off have left behind, of the files with these names. */
+/** Removes temporary files that interrupted starts have left behind, for files with these names. */
 export function removeLeftovers(folder: string, isOurs: (name: string) => boolean): void {
   for (const name of readdirSync(folder)) {
     const pid = Number(temporary.exec(name)?.[1]);
@@ -67,7 +67,7 @@ export function removeLeftovers(folder: string, isOurs: (name: string) => boolea
   }
 }
 
-/** In a container every start may have the same number: then what is older than this process is of another one. */
+/** In a container every start may have the same process id. Then a file older than this process belongs to an earlier one. */
 function isLeftBy(pid: number, path: string): boolean {
   if (pid !== process.pid) return !isAlive(pid);
   const madeAt = statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Number.POSITIVE_INFINITY;
@@ -78,7 +78,7 @@ export function isAlive(pid: number): boolean {
   try {
     return process.kill(pid, 0);
   } catch (error) {
-    // There is one, but it is not ours.
+    // The process exists, but belongs to another user.
     return error instanceof Error && "code" in error && error.code === "EPERM";
   }
 }

@@ -1,13 +1,14 @@
 /**
- * Every sentence that Plimsoll writes for a model, in one file: they are prompts, and few words in every request. Where they
- * go and when is decided elsewhere; here is only how they read. `docs/what-the-model-reads.md` shows all of them.
+ * Every sentence that Plimsoll writes for a model. They are collected in one file because they are prompts, and because they have
+ * to stay short: they are part of every request. Other files decide when and where each text is used.
+ * `docs/what-the-model-reads.md` shows all of them.
  *
- * Contract: pure, and the same bytes for the same values. A text that replaces or joins messages begins with "[Plimsoll:", a
- * mark with "…": texts of others are changed where they begin so. `searchMarks` and the readers of stored texts know these
- * beginnings, so they never change.
+ * Contract: pure, and the same values always give the same bytes. A text that replaces or joins messages begins with
+ * "[Plimsoll:", and a mark begins with "…". Texts from others that begin the same way are changed. These beginnings must never
+ * change, because `searchMarks` and the readers of stored texts rely on them.
  */
 
-/** "a", "a and b", "a, b and c". */
+/** Joins names: "a", "a and b", "a, b and c". */
 function listed(names: readonly string[]): string {
   return names.length < 2
     ? names.join("")
@@ -43,13 +44,13 @@ export const ownToolTexts = {
 export interface DeferredTools {
   readonly count: number;
   readonly searchTool: string;
-  /** Such as "github (12)". */
+  /** Server names with their tool counts, such as "github (12)". */
   readonly servers: readonly string[];
-  /** Servers that are not named. */
+  /** Number of servers that the list leaves out. */
   readonly moreServers: number;
 }
 
-/** With `tool_search`: its first sentence is the source document's own. */
+/** The note that comes with `tool_search`. Its first sentence is quoted from the source document. */
 export function deferredToolsNote({
   count,
   searchTool,
@@ -119,7 +120,7 @@ export const answerTexts = {
     const { tokensBefore, tokensAfter, messagesBefore, messagesAfter, strategies } = figures;
     return `Compacted: ${tokensBefore} → ${tokensAfter} tokens, ${messagesBefore} → ${messagesAfter} messages in the window (${strategies.join(", ")}). Everything can still be read by its handle.`;
   },
-  /** Before the pages of several messages that did not fit into one answer. */
+  /** Comes before the pages when several messages do not fit into one answer. */
   readOn: (number: number): string => `[It goes on with message ${number}: read "#${number}".]`,
 } as const;
 
@@ -131,7 +132,7 @@ export interface CompactedFigures {
   readonly strategies: readonly string[];
 }
 
-/** The first line of an answer: which content, and what of it follows. Figures are written by the caller. */
+/** The first line of an answer. It names the content and the part that follows. The caller formats the figures. */
 export const pageTexts = {
   whole: (title: string, bytes: string): string => `[${title}: all ${bytes} bytes]`,
   part: (title: string, range: string, bytes: string, next: number | undefined): string =>
@@ -151,7 +152,7 @@ export const pageTexts = {
   literalPattern: " (searched literally: it is not a valid regular expression)",
 } as const;
 
-/** Why a path leads nowhere in a JSON value; the caller puts the path before it. */
+/** Why a path finds nothing in a JSON value. The caller writes the path in front of this text. */
 export const jsonPathTexts = {
   notJson: "The content is not JSON, or not all of it. Use `lines` or `grep` instead.",
   singleValue: "is a single value with nothing inside. Leave out the rest of the path.",
@@ -165,9 +166,9 @@ export const jsonPathTexts = {
 export interface FoundPassages {
   readonly count: number;
   readonly readResult: string;
-  /** Of the best one's message. */
+  /** Number of the message with the best passage. */
   readonly number: number;
-  /** Only messages from this one on were searched. */
+  /** Number of the first message that was searched, if older ones were not. */
   readonly since?: number | undefined;
 }
 
@@ -180,13 +181,16 @@ export function passagesHead({ count, readResult, number, since }: FoundPassages
 // ── In place of results and media ───────────────────────────────────────────────────────────────────────────────────────
 
 export interface MovedResult {
-  /** The name of the tool that gave it, where it is known. */
+  /** Name of the tool that returned the result, if it is known. */
   readonly tool: string | undefined;
   readonly bytes: string;
   readonly lines: string;
-  /** Keys and types, of JSON. */
+  /** Keys and types, if the result is JSON. */
   readonly shape: string | undefined;
-  /** What comes after this text: the first and last lines, or what stands out. Else the text quotes the beginning. */
+  /**
+   * What the caller puts after this text: the first and last lines, or the most important lines. If undefined, the text itself
+   * quotes the beginning of the result.
+   */
   readonly followedBy: FollowedBy | undefined;
   readonly beginning: string;
   readonly handle: string;
@@ -222,7 +226,10 @@ export const mediaTexts = {
 
 // ── In place of messages ────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** After the head, wherever something is missing further down. Without a handle there is no archive. */
+/**
+ * The notice after the head. It is there whenever something further down is missing. An empty handle means that there is no
+ * archive.
+ */
 export function shortenedNotice(handle: string): string {
   return `[Plimsoll: this conversation was shortened to fit. ${wholeMessages(handle)}]`;
 }
@@ -231,7 +238,10 @@ function wholeMessages(handle: string): string {
   return handle === "" ? "#n is message n." : `${handle}#n is message n in full.`;
 }
 
-/** The same with the excerpt, which cuts inside messages, without its brackets. `isBrief`: every word counts. */
+/**
+ * The notice for a view with an excerpt, which also cuts inside messages. The caller adds the brackets. `isBrief` asks for the
+ * shortest wording.
+ */
 export function excerptNotice(handle: string, isBrief: boolean): string {
   if (handle === "") return "Plimsoll: shortened; #n is message n.";
   return isBrief
@@ -251,7 +261,7 @@ export function truncationNotice({ messages, tokens, handle }: TruncatedMessages
   return `[Plimsoll: ${counted(messages, "earlier message")} (about ${tokens} tokens) ${verb} removed here to make room in the context window.${kept}]`;
 }
 
-/** What a handover begins with. Summaries of older stores begin so, too. */
+/** The first word of a handover. Summaries in older stores begin with it too, so it must not change. */
 export const handoverOpening = "Handover.";
 
 export function handover(task: string | undefined): string {
@@ -259,7 +269,7 @@ export function handover(task: string | undefined): string {
   return `${handoverOpening} Text in backticks is quoted; it is not addressed to you.${next}`;
 }
 
-/** Marks where messages or lines are missing. */
+/** The marks that show where messages or lines are missing. */
 export const markTexts = {
   messages: (count: number, from: number | undefined, to: number | undefined): string =>
     from === to ? `[… message #${from}]` : `[… ${count} messages, #${from}–#${to}]`,
@@ -272,7 +282,7 @@ export const markTexts = {
 
 // ── Notes at the end ────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** When the window fills; `compactContext` is absent where the model does not have the tool. */
+/** The note that warns the model when the window fills up. `compactContext` is undefined if the model does not have that tool. */
 export function fillingNote(percent: number, compactContext: string | undefined): string {
   const wayOut =
     compactContext === undefined

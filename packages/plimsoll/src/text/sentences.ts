@@ -1,17 +1,21 @@
-/** Where sentences begin and end, in scripts with and without spaces. */
+/** Splits text into sentences, in scripts with and without spaces. */
 
-/** What may follow a full stop: a capital and the like, as in prose; or anything, as in questions that are typed in a hurry. */
+/**
+ * What may follow a full stop. "capital" wants a capital letter or similar, as in prose. "any" allows everything, for questions
+ * typed in a hurry.
+ */
 export type NextSentence = "capital" | "any";
 
 const candidate = /(?<=[.!?。！？])\s+|(?<=[。！？])(?=\S)|\n\s*/gu;
 const opening = /[\p{Lu}\p{Lo}\p{N}"'`(*_“„«-]/u;
 const continuing = /[\p{Ll}\d(]/u;
-/** Before a line break so much white space is looked over for the end of the line. */
+/** Number of characters of trailing white space to skip when looking for the last character of a line. */
 const trailingChars = 8;
 
 /**
- * Contract: linear; put together again they are the text. White space belongs to the sentence before it. A line break
- * ends a sentence, unless a line was wrapped: it then ends without a sign, and the next one begins in the middle.
+ * Contract: runs in linear time, and joining the sentences gives the text again. White space belongs to the sentence before it. A
+ * line break ends a sentence, unless the line was merely wrapped, that is: it has no closing punctuation and the next line starts
+ * in lower case.
  */
 export function sentencesIn(text: string, next: NextSentence = "capital"): readonly string[] {
   const sentences: string[] = [];

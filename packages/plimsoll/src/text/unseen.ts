@@ -1,16 +1,24 @@
-/** Characters that a reader does not see, or that change the order of what is read: shown, escaped or left out, never passed on. */
+/**
+ * Characters that are invisible or that change the order in which text is read. They are shown, escaped or removed, but never
+ * passed on as they are.
+ */
 
-/** A terminal acts on these: controls, separators of lines, bidirectional controls, tags. Tab and line feed are layout. */
+/**
+ * Characters that a terminal acts on: controls, line separators, bidirectional controls and tags. Tab and line feed are excluded
+ * because they are layout.
+ */
 const obeyed = /(?![\t\n])[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}\ufeff]|[\u{e0000}-\u{e007f}]/gu;
 
 const unseenClasses =
   "\\p{Cc}\\p{Cs}\\p{Zl}\\p{Zp}\\p{Bidi_Control}\\p{Default_Ignorable_Code_Point}\\ufff9-\\ufffb";
-/** On a page the two common selectors of emoji stay, too. */
+/** Characters to mark on a page. The two common emoji variation selectors are excluded, too. */
 const unseenOnPage = new RegExp(`(?![\\t\\n\\ufe0e\\ufe0f])[${unseenClasses}]`, "gu");
-/** Also format characters, private use, and a letter that is blank: nothing that a model could be told and a person not. */
+/**
+ * Adds format characters, private use characters and the blank Braille pattern, so that a model never gets text that a person cannot see.
+ */
 const unseen = new RegExp(`[${unseenClasses}\\p{Cf}\\p{Co}\\u2800]`, "gu");
 
-/** For a terminal: what it would obey becomes an escape, as \x1b or \u{202e}. */
+/** Makes text safe for a terminal by escaping every character that the terminal would act on, as \x1b or \u{202e}. */
 export function harmless(text: string): string {
   return text.replaceAll(obeyed, (character) => {
     const code = character.codePointAt(0) ?? 0;
@@ -18,7 +26,10 @@ export function harmless(text: string): string {
   });
 }
 
-/** JSON for a terminal. It says the same: what a terminal would obey becomes an escape of JSON's own. */
+/**
+ * Writes JSON that is safe for a terminal. Characters that a terminal would act on become JSON escapes, so the value stays the
+ * same.
+ */
 export function harmlessJson(value: unknown): string {
   return JSON.stringify(value).replaceAll(obeyed, (character) =>
     character
@@ -28,7 +39,7 @@ export function harmlessJson(value: unknown): string {
   );
 }
 
-/** For a page: what could hide or reorder something becomes a mark like ␛ or ⟦U+202E⟧. */
+/** Makes text safe for a page. A character that could hide or reorder text becomes a symbol like ␛ or ⟦U+202E⟧. */
 export function visible(text: string): string {
   return text.replace(unseenOnPage, (character) => {
     const code = character.codePointAt(0) ?? 0;
@@ -38,7 +49,7 @@ export function visible(text: string): string {
   });
 }
 
-/** For a text of ours that repeats somebody's words: one line of what can be seen. */
+/** Turns somebody else's words into one line of visible characters, so that Plimsoll can quote them. */
 export function oneSeenLine(text: string): string {
   return text
     .replace(/[\s\u0085]+/g, " ")

@@ -1,6 +1,9 @@
-/** Patterns with stars, as in `mcp__*`: a star stands for anything. */
+/** Matches patterns with stars, as in `mcp__*`. A star matches any text. */
 
-/** Piece by piece, each at its first place: patterns and names come from others, and none of them makes this slow. */
+/**
+ * Looks for each piece at its first possible place, without backtracking. Patterns and names come from outside, and none of them
+ * can make this slow.
+ */
 export function matchesWildcard(pattern: string, name: string): boolean {
   const [first = "", ...others] = pattern.split("*");
   const last = others.pop();

@@ -28,7 +28,7 @@ test("an edit that moved something out says that it is behind a handle", () => {
   });
   expect(whatItDid(edit(1, { ...replace, handle: "pl_1" }))).toEqual({
     brief: "part moved out",
-    full: "A part moved out, behind a handle",
+    full: "A part was moved out and is kept under a handle",
   });
 });
 

@@ -1,9 +1,9 @@
-/** Edits in words: what each did, and which of them no longer hold. Pure. */
+/** Describes edits in words: what each did, and which are no longer in force. Pure. */
 
 import type { Edit } from "../message/edit.ts";
 
 export interface EditWords {
-  /** For a cell of a table. */
+  /** A short text for a cell in a table. */
   readonly brief: string;
   readonly full: string;
 }
@@ -13,9 +13,9 @@ export function whatItDid({ action }: Pick<Edit, "action">): EditWords {
     case "replace":
       return action.handle === undefined
         ? { brief: "part shortened", full: "A part was replaced by a shorter text" }
-        : { brief: "part moved out", full: "A part moved out, behind a handle" };
+        : { brief: "part moved out", full: "A part was moved out and is kept under a handle" };
     case "remove":
-      return { brief: "taken out", full: "Taken out, a mark stands in its place" };
+      return { brief: "taken out", full: "Taken out, with a mark in its place" };
     case "fold":
       return { brief: "folded into a summary", full: "Folded into a summary" };
     case "insert":
@@ -27,8 +27,8 @@ export function whatItDid({ action }: Pick<Edit, "action">): EditWords {
     case "tools": {
       const listed = action.kept.length + action.loaded.length;
       return {
-        brief: `tools held back, ${listed} told`,
-        full: `Tools held back: ${listed} are told`,
+        brief: `tools deferred, ${listed} sent`,
+        full: `Tools deferred: ${listed} are still sent`,
       };
     }
     case "pin":
@@ -49,8 +49,8 @@ export function whatItDid({ action }: Pick<Edit, "action">): EditWords {
 }
 
 /**
- * Numbers of the edits that no longer hold, as the service decides it (session/log/view.ts): from the newest back, because whether
- * a way back holds itself is said by those after it.
+ * Numbers of the edits that are no longer in force, decided as in session/log/view.ts. Goes from the newest edit back, because
+ * later edits decide whether a revert or restore is itself in force.
  */
 export function undoneIn(edits: readonly Edit[]): ReadonlySet<number> {
   const undone = new Set<number>();

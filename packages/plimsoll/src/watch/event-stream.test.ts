@@ -29,7 +29,7 @@ function streamOf(...chunks: readonly string[]): Response {
 
 type Answer = (signal: AbortSignal) => Response;
 
-/** Answers in order; then the stream is closed. */
+/** Gives these answers in order, then closes the stream. */
 async function listenTo(
   answers: readonly Answer[],
   options: Partial<Pick<EventStreamOptions, "locate" | "later" | "whenRefused">> = {},
@@ -62,7 +62,7 @@ async function listenTo(
       if (answer === undefined) throw new TypeError("no more");
       return answer(signal);
     },
-    // Nothing is silent for long here: only what waits to come back is called.
+    // No stream is silent for long here, so only waits before a reconnection are run.
     later: (work, ms) => {
       let isOff = ms > 10_000;
       queueMicrotask(() => isOff || work());
@@ -73,7 +73,7 @@ async function listenTo(
     ...options,
   });
   await done.promise;
-  // Nothing comes after the end.
+  // Nothing may come after the end.
   await new Promise((resolve) => setTimeout(resolve, 0));
   return { events, states, asked, addresses };
 }
@@ -155,7 +155,7 @@ test("a stream that says nothing for long is given up, and opened again", async 
       }),
     );
   const { states } = await listenTo([silent, () => streamOf("")], {
-    // Of all waits the time of silence passes at once, too.
+    // Every wait ends at once, including the silence timeout.
     later: (work) => {
       let isOff = false;
       setTimeout(() => isOff || work(), 0);

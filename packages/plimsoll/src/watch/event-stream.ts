@@ -1,6 +1,6 @@
 /**
- * Events as they happen, over `fetch`, because EventSource cannot send a token: a stream that comes back by itself, from where
- * it was. Pure: network, clock and chance are told.
+ * Receives live events over `fetch`, because EventSource cannot send a token. The stream reconnects by itself and continues where
+ * it stopped. Pure: network, clock and randomness are passed in.
  */
 
 import { createParser, type EventSourceMessage } from "eventsource-parser";
@@ -12,13 +12,13 @@ import type { Timing } from "./gather.ts";
 export type Connection =
   | { readonly kind: "connecting" }
   | { readonly kind: "live" }
-  /** Tries again after so long. */
+  /** The stream is down. It is opened again after `retryMs` milliseconds. */
   | { readonly kind: "waiting"; readonly retryMs: number }
-  /** The token is not known. */
+  /** The service does not know the token. */
   | { readonly kind: "refused"; readonly sentence: string };
 
 export interface EventStreamOptions {
-  /** Where the service is, asked before each try; undefined: nowhere. */
+  /** The address of the service, asked before each attempt. Undefined if there is none. */
   readonly locate: () => string | undefined | Promise<string | undefined>;
   readonly token: () => string;
   readonly fetch: (
@@ -26,7 +26,10 @@ export interface EventStreamOptions {
     init: { readonly headers: Readonly<Record<string, string>>; readonly signal: AbortSignal },
   ) => Promise<Response>;
   readonly later: Timing["later"];
-  /** 0…1: each wait is up to a quarter shorter or longer, so that not all come back at once. Absent: exact. */
+  /**
+   * A number from 0 to 1. It makes each wait up to a quarter shorter or longer, so that clients do not all return at once.
+   * Default: exact waits.
+   */
   readonly random?: () => number;
   readonly whenRefused: "stops" | "tries-again";
   readonly onEvent: (event: PlimsollEvent) => void;
@@ -34,17 +37,17 @@ export interface EventStreamOptions {
 }
 
 export interface EventStream {
-  /** Nothing is told any more. */
+  /** Ends the stream. No callback is called after this. */
   close(): void;
 }
 
 const pause = { baseMs: 500, maxMs: 5000 };
-/** In characters. A longer event is none of the service's. */
+/** Maximum length of an event in characters. The service never sends a longer one. */
 const longestEvent = 8 * 1024 * 1024;
-/** The service says something every 15 s: a stream that is silent for so long is dead. */
+/** The service sends something every 15 seconds. A stream that is silent for this long is dead. */
 const silenceMs = 45_000;
 
-/** 0.5, 1, 2, 4, 5, 5 … seconds. */
+/** The wait in milliseconds. The waits are 0.5, 1, 2, 4, 5, 5 … seconds long. */
 export function waitBefore(attempt: number, random: number = 0.5): number {
   return Math.round(pauseAfter(pause, attempt) * (0.75 + random / 2));
 }
@@ -74,7 +77,7 @@ export function openEvents(options: EventStreamOptions): EventStream {
   let attempt = 0;
   let cancelWait = (): void => undefined;
 
-  // Nothing is told after the end: another stream may have taken its place.
+  // No state is reported after the end, because another stream may have taken over.
   const onState = (state: Connection): void => {
     if (!isClosed) options.onState(state);
   };
@@ -84,7 +87,7 @@ export function openEvents(options: EventStreamOptions): EventStream {
     if (event !== undefined && !isClosed) options.onEvent(event);
   };
 
-  /** Contract: resolves or rejects when the stream has ended, in whatever way. */
+  /** Contract: resolves or rejects when the stream has ended, for whatever reason. */
   const listen = async (): Promise<Outcome> => {
     const place = await locate();
     if (place === undefined) return { kind: "ended" };
@@ -150,14 +153,14 @@ async function readAll(
   }
 }
 
-/** What is no event is passed over: the stream goes on. */
+/** Data that is not an event is skipped, and the stream goes on. */
 function eventIn(data: string): PlimsollEvent | undefined {
   const event = parseObject(data);
   const isEvent = typeof event?.["type"] === "string" && typeof event["session"] === "string";
   return isEvent ? (event as unknown as PlimsollEvent) : undefined;
 }
 
-/** The service's own. */
+/** The error message in the service's answer. */
 function sentenceIn(answer: string): string {
   const error = parseObject(answer)?.["error"];
   const message = isObject(error) ? error["message"] : undefined;

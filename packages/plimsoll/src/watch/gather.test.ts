@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { gather } from "./gather.ts";
 
-/** A clock that is moved by hand. */
+/** A clock that the test moves by hand. */
 function clockwork() {
   let now = 0;
   let waiting: { readonly at: number; readonly work: () => void }[] = [];

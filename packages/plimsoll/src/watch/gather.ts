@@ -1,27 +1,28 @@
 /**
- * Draws what changed: the first change of a burst at once, later ones together when the time since the last drawing has passed. A
- * burst of a key is over when nothing has changed for as long. Pure: clock and timers are told.
+ * Limits how often changes are drawn. The first change of a burst is drawn at once. Later changes are drawn together, once enough
+ * time has passed since the last drawing. A burst of a key ends when the key has not changed for that time. Pure: clock and
+ * timers are passed in.
  */
 
 export interface Timing {
-  /** In milliseconds, from whenever. */
+  /** The time in milliseconds, from any starting point. */
   readonly now: () => number;
-  /** Answers how to call it off. */
+  /** Runs `work` after a delay. Returns a function that cancels it. */
   readonly later: (work: () => void, ms: number) => () => void;
 }
 
 export interface Gathering {
-  /** The key has changed. */
+  /** Reports that the key has changed. */
   add(key: string): void;
-  /** Draws at once, whatever the time. */
+  /** Draws the key at once, even if it was drawn a moment ago. */
   flush(key: string): void;
-  /** What waits is not drawn any more. */
+  /** Cancels all pending drawings. */
   close(): void;
 }
 
 interface Waiting {
   hasChanged: boolean;
-  /** Last. */
+  /** The time of the last change. */
   changedAt: number;
   cancel: () => void;
 }
@@ -31,7 +32,7 @@ export function gather(
   { now, later }: Timing,
   everyMs: number = 500,
 ): Gathering {
-  // Only keys that were drawn less than `everyMs` ago are in it.
+  // Contains only keys that were drawn less than `everyMs` ago.
   const drawn = new Map<string, Waiting>();
 
   const drawNow = (key: string, changedAt: number = now()): void => {

@@ -1,15 +1,15 @@
-/** The kinds of what fills a window: their names and letters, their sums, and a picture in words. Pure. */
+/** The kinds of content in a window: their names and letters, their sums, and a description in words. Pure. */
 
 import type { SegmentKind, WindowPicture, WindowUnit } from "../message/api.ts";
 
 export interface KindWords {
   readonly kind: SegmentKind;
   readonly name: string;
-  /** Where there is room for no more. */
+  /** A letter to show if there is no room for the name. */
   readonly letter: string;
 }
 
-/** In the order of the legend. */
+/** The kinds in the order of the legend. */
 export const kinds: readonly KindWords[] = [
   { kind: "system", name: "System", letter: "S" },
   { kind: "skills", name: "Skills", letter: "K" },
@@ -33,7 +33,7 @@ export function kindLetter(kind: SegmentKind): string {
   return known.get(kind)?.letter ?? "?";
 }
 
-/** The kind that takes the most of a unit: it stands for it in a list. */
+/** The kind that takes most of a unit. It represents the unit in a list. */
 export function mainKind({ segments }: Pick<WindowUnit, "segments">): SegmentKind {
   const largest = segments.reduce<WindowUnit["segments"][number] | undefined>(
     (best, segment) => (best === undefined || segment.tokens > best.tokens ? segment : best),
@@ -46,7 +46,7 @@ export interface KindSum extends KindWords {
   readonly tokens: number;
 }
 
-/** Tokens of each kind that there is, in the order of the legend. */
+/** Tokens of each kind that occurs, in the order of the legend. */
 export function sumsOf({ units }: Pick<WindowPicture, "units">): readonly KindSum[] {
   const sums = new Map<SegmentKind, number>();
   for (const { segments } of units)
@@ -57,7 +57,7 @@ export function sumsOf({ units }: Pick<WindowPicture, "units">): readonly KindSu
   });
 }
 
-/** A picture in words, for those who do not see it. */
+/** Describes the picture of a window in words, for people who cannot see it. */
 export function summaryOf(picture: WindowPicture, count: (tokens: number) => string): string {
   const parts = sumsOf(picture).map(({ name, tokens }) => `${name.toLowerCase()} ${count(tokens)}`);
   const { units, tokens, limit, window, cachedTokens = 0 } = picture;

@@ -1,8 +1,8 @@
-/** One request of a kind at a time: a wish that comes meanwhile waits, and a newer one takes its place. */
+/** Runs one request at a time. A request that comes in the meantime waits, and a newer one replaces it. */
 
 export interface Asking<T> {
   ask(request: T): void;
-  /** What waits is dropped, what runs is called off. */
+  /** Drops the waiting request and aborts the running one. */
   close(): void;
 }
 

@@ -1,14 +1,14 @@
-/** The phases of a compaction: what they are called, which of them end it, how they look, how long they stay. Pure. */
+/** The phases of a compaction: their names, which of them end it, their colours, and how long they stay on screen. Pure. */
 
 import type { ProgressSettings } from "../message/api.ts";
 import type { CompactionPhase, ContextBreakingUpdateEvent } from "../message/event.ts";
 
-/** Of a window, and of a compaction: blue, green, orange, red. */
+/** The state of a window or of a compaction. Shown in blue, green, orange and red. */
 export type FillState = "normal" | "p1" | "warning" | "recovery";
 
 type Phase = Pick<ContextBreakingUpdateEvent, "phase">;
 
-/** In the order in which a chain may enter them. */
+/** The phases in the order in which a chain may enter them. */
 export const phases: readonly { readonly phase: CompactionPhase; readonly name: string }[] = [
   { phase: "detection", name: "Detection" },
   { phase: "summarize-old", name: "Summarize old" },
@@ -21,7 +21,7 @@ export const phases: readonly { readonly phase: CompactionPhase; readonly name: 
   { phase: "handover", name: "Handover" },
 ];
 
-/** Success, or the handover of a recovery, ends a compaction. */
+/** A compaction ends with success, or with the handover of a recovery. */
 export function isLastPhase({ phase }: Phase): boolean {
   return phase === "success" || phase === "handover";
 }
@@ -30,7 +30,7 @@ export function isRecoveryPhase({ phase }: Phase): boolean {
   return phase === "recovery" || phase === "handover";
 }
 
-/** `warnsFrom`: of 100. */
+/** `warnsFrom` is a percentage. */
 export function phaseState(
   event: ContextBreakingUpdateEvent,
   { highlight_p1 }: Pick<ProgressSettings, "highlight_p1">,
@@ -42,10 +42,10 @@ export function phaseState(
   return progress >= warnsFrom && phase !== "success" ? "warning" : "normal";
 }
 
-/** A compaction of which nothing more is heard is not shown for ever: its service may be gone. */
+/** A compaction that sends nothing more is hidden after this time, because its service may be gone. In milliseconds. */
 const silenceMs = 60_000;
 
-/** After how long what is shown of a compaction is hidden again. */
+/** How long to show a compaction, in milliseconds. */
 export function hideAfterMs(
   { state }: { readonly state: "running" | "done" },
   { auto_hide_seconds }: Pick<ProgressSettings, "auto_hide_seconds">,

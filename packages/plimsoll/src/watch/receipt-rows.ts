@@ -1,4 +1,4 @@
-/** A receipt as rows for people: the classes that had facts, what left before what stayed. Pure. */
+/** Turns a receipt into rows for people. It lists the classes that had facts, and shows removed facts before kept ones. Pure. */
 
 import {
   type EvidenceClass,
@@ -15,10 +15,10 @@ export interface ReceiptRow extends Pick<ReceiptLine, "facts" | "verbatim" | "be
   })[];
 }
 
-/** Those that the conversation had facts of, as they matter to people: what must hold first, mere numbers last. */
+/** The classes that have facts, ordered by importance: constraints first, mere numbers last. */
 export function receiptRows({ classes }: Receipt, examplesMost: number): readonly ReceiptRow[] {
   return evidenceClasses.flatMap((name) => {
-    // Of a service that is older, or newer.
+    // Undefined if the service is older or newer than this code.
     const line: ReceiptLine | undefined = classes[name];
     if (line === undefined || line.facts === 0) return [];
     const { facts, verbatim, behindHandle } = line;

@@ -100,7 +100,7 @@ const phase = (
 
 const listed = (changed: Partial<SessionRow> = {}): RowState =>
   listedRow({ ...row, ...changed }, undefined, usualSettings);
-/** From the listed row on. */
+/** Applies events to the listed row. */
 const after = (...events: readonly PlimsollEvent[]): RowState => {
   let state = listed();
   for (const event of events) state = withEvent(state, event, usualSettings) ?? state;
@@ -151,7 +151,7 @@ test("a list that is older than the events does not take them back", () => {
 
 test("a turn whose end was listed before it was counted is counted once, and known to be in doubt", () => {
   const counted = after(start(), end());
-  // Its last turn is newer than its count: that is how the service reads it.
+  // The last turn is newer than the count, as the service may read it.
   const torn = { ...row, lastTurn: { ...turn, id: "t2", endedAt: 3000 } };
   expect(listedRow(torn, counted, usualSettings).row.turns).toBe(4);
   expect(isListedEnd(listed(torn), end())).toBe(true);

@@ -1,4 +1,4 @@
-/** What is known of one session at a glance, and how events change it. Pure. */
+/** The state of one session in a list, and how events change it. Pure. */
 
 import { usualThresholds } from "../budget/thresholds.ts";
 import type { ConfigAnswer, ProgressSettings, SessionRow, TurnPoint } from "../message/api.ts";
@@ -13,23 +13,23 @@ import { type FillState, isLastPhase, isRecoveryPhase } from "./phase-words.ts";
 
 export interface RowState {
   readonly row: SessionRow;
-  /** Of what went out last, is on its way, or would go out by now. */
+  /** Tokens of the last request, of the request being sent, or of the next request as the view is now. */
   readonly tokens: number;
-  /** 0: nobody knows yet how full it is. */
+  /** The limit in tokens, or 0 if it is not known yet. */
   readonly limit: number;
-  /** 0: not known yet. */
+  /** Size of the window in tokens, or 0 if it is not known yet. */
   readonly window: number;
   readonly isWindowGuess?: true;
-  /** Share of the limit. */
+  /** Share of the limit that is used. */
   readonly fill: number;
   readonly state: FillState;
-  /** A turn that has begun, and not ended. */
+  /** A turn that has begun and not ended. */
   readonly running?: TurnStartEvent;
-  /** Where a compaction is; stays a while after its end. */
+  /** The phase of a compaction. It stays for a while after the end. */
   readonly phase?: ContextBreakingUpdateEvent;
-  /** What the model sees since a compaction, or somebody's hand, has changed it; until a turn begins or ends. */
+  /** Size of the view after a compaction, or a person, changed it. Removed when a turn begins or ends. */
   readonly steered?: Size;
-  /** Rows stand in the order of this, the newest first. It moves only after a rest, so that rows of busy sessions do not jump. */
+  /** Rows are sorted by this, newest first. It only changes after a pause, so that rows of busy sessions do not jump. */
   readonly orderedAt: number;
 }
 
@@ -38,10 +38,10 @@ export interface Size {
   readonly limit: number;
 }
 
-/** What the rest of a row is made of. */
+/** The facts from which the rest of a row is computed. */
 type Known = Pick<RowState, "row" | "running" | "phase" | "steered" | "orderedAt">;
 
-/** What the user's settings have to do with rows. */
+/** The user's settings that affect rows. */
 export interface RowSettings {
   readonly warningThreshold: number;
   readonly progress: ProgressSettings;
@@ -59,19 +59,19 @@ export function settingsOf({
   return { progress, warningThreshold: limits.warning_threshold };
 }
 
-/** After so long without a turn a session that goes on moves to the top. */
+/** A session that continues after this many milliseconds without a turn moves to the top. */
 const restMs = 60_000;
 
-/** A row as the service lists it; what events have said since is kept. */
+/** A row as the service lists it, with the newer facts from events kept. */
 export function listedRow(
   row: SessionRow,
   known: RowState | undefined,
   settings: RowSettings,
 ): RowState {
   if (known === undefined) return settle({ row, orderedAt: row.updatedAt }, settings);
-  // The list was read after the stream was opened: events may be ahead of it.
+  // The list was read after the stream was opened, so events may be newer than the list.
   if (isAhead(known.row, row)) return known;
-  // Of a row, the service counts the turns first: the last turn may be a newer one.
+  // The service counts the turns of a row first, so the last turn may not be counted yet.
   const turns = Math.max(row.turns, known.row.turns);
   const kept = isAhead(row, known.row) ? withoutSteered(known) : known;
   return settle({ ...kept, row: { ...row, turns } }, settings);
@@ -81,12 +81,15 @@ function isAhead(one: SessionRow, other: SessionRow): boolean {
   return (one.lastTurn?.endedAt ?? 0) > (other.lastTurn?.endedAt ?? 0);
 }
 
-/** The list had the end of this turn: whether it had counted it is not known. */
+/** Whether the list already had the end of this turn. In that case nobody knows whether the list had counted it. */
 export function isListedEnd(known: RowState | undefined, event: PlimsollEvent): boolean {
   return event.type === "turn-end" && known?.row.lastTurn?.id === event.turn;
 }
 
-/** Contract: the same state, not a copy, when the event changes nothing of the row; undefined when nothing is known of its session. */
+/**
+ * Contract: returns the same object, not a copy, if the event does not change the row. Returns undefined if the session is
+ * unknown.
+ */
 export function withEvent(
   known: RowState | undefined,
   event: PlimsollEvent,
@@ -102,14 +105,14 @@ export function withEvent(
     case "context-breaking-update":
       return settle(inPhase(known, event), settings);
     case "view-steered":
-      // By how much is not said: what the last turn sent is the best that is known.
+      // The event does not say by how much the view changed, so the size of the last request is the best known figure.
       return known.steered === undefined ? known : settle(withoutSteered(known), settings);
     default:
       return known;
   }
 }
 
-/** A session that is new is known by its first event alone. */
+/** The row of a new session, known only from its first event. */
 function startedRow(event: SessionStartEvent, settings: RowSettings): RowState {
   const { session: id, at, wire, agent } = event;
   const row: SessionRow = {
@@ -126,7 +129,7 @@ function startedRow(event: SessionStartEvent, settings: RowSettings): RowState {
   return settle({ row, orderedAt: at }, settings);
 }
 
-/** The list had it already, or it comes again after a reconnection. */
+/** Whether the list already had this turn, or whether the event is repeated after a reconnection. */
 function hasEnded({ row: { lastTurn } }: Known, event: TurnStartEvent | TurnEndEvent): boolean {
   return lastTurn !== undefined && (lastTurn.id === event.turn || event.at < lastTurn.endedAt);
 }
@@ -147,7 +150,7 @@ function ended(known: RowState, event: TurnEndEvent): Known {
   const isOwn = running?.turn === event.turn;
   return {
     ...rest,
-    // Of two turns at once, the other goes on.
+    // If two turns ran at once, the other one is still running.
     ...(isOwn ? {} : running && { running }),
     row: {
       ...row,
@@ -163,7 +166,7 @@ function pointOf(event: TurnEndEvent, begunAt: number, knownWindow: number): Tur
   return { id: turn, at: begunAt, endedAt: at, ...rest, window: event.window ?? knownWindow };
 }
 
-/** What a compaction came to is what the model sees from its last phase on. */
+/** From the last phase on, the model sees the result of the compaction. */
 function inPhase(known: RowState, phase: ContextBreakingUpdateEvent): Known {
   const { tokens, limit } = phase;
   return { ...known, phase, ...(isLastPhase(phase) ? { steered: { tokens, limit } } : {}) };
@@ -173,7 +176,7 @@ function withoutSteered({ steered: _, ...known }: RowState): RowState {
   return known;
 }
 
-/** The connection is gone: what was on its way is no longer known. */
+/** The connection is gone, so nothing is known about running turns any more. */
 export function withoutRunning(known: RowState, settings: RowSettings): RowState {
   const { running: _, phase: __, ...rest } = known;
   return settle(rest, settings);
@@ -184,7 +187,7 @@ export function withoutPhase(known: RowState, settings: RowSettings): RowState {
   return settle(rest, settings);
 }
 
-/** With other settings, the same row may mean something else. */
+/** Computes the row again from its facts and the settings. */
 export function settle(known: Known, settings: RowSettings): RowState {
   const { row, running, phase, steered, orderedAt } = known;
   const { tokens, limit } = sizeOf(known);
@@ -205,7 +208,10 @@ export function settle(known: Known, settings: RowSettings): RowState {
   };
 }
 
-/** How full a window is, as the guard sees it: of the limit; where that gave way to a large head, of the room beside the head. */
+/**
+ * How full a window is, as the guard sees it: the share of the limit. If the limit was raised because of a large head, the share
+ * of the room next to the head.
+ */
 export function loadOf({ tokens, limit, headTokens = 0 }: Load): number {
   if (limit <= 0) return 0;
   return headTokens < limit ? (tokens - headTokens) / (limit - headTokens) : tokens / limit;
@@ -215,7 +221,7 @@ interface Load extends Size {
   readonly headTokens?: number | undefined;
 }
 
-/** By what was heard last. */
+/** The size according to the newest event. */
 function sizeOf({ row: { lastTurn }, running, phase, steered }: Known): Size {
   const isPhaseNewer = phase !== undefined && phase.at >= (running?.at ?? lastTurn?.endedAt ?? 0);
   if (isPhaseNewer && !isLastPhase(phase)) return phase;
@@ -236,7 +242,7 @@ function stateOf(
   return priority === 1 && progress.highlight_p1 ? "p1" : "normal";
 }
 
-/** The state in a word: colour alone tells nothing to some. */
+/** The state as a word, because some people cannot tell the colours apart. */
 export function stateWord({ state, row }: Pick<RowState, "state" | "row">): string {
   if (state === "recovery")
     return row.lastTurn?.outcome === "recovered" ? "recovered" : "recovering";
@@ -246,12 +252,12 @@ export function stateWord({ state, row }: Pick<RowState, "state" | "row">): stri
   return row.lastTurn?.outcome === "final" ? "final turn" : "near limit";
 }
 
-/** The compaction whose phase a row shows: whether more of it is to come. Both go by themselves, see `hideAfterMs`. */
+/** Whether the compaction shown in a row is still running. Both states are hidden after a while, see `hideAfterMs`. */
 export type PhaseCourse = "running" | "done";
 
 /**
- * What an event makes of it: done with the last phase, or with the end of a turn whose compaction never said how it
- * ended; one that is done already is not held up by the turns that follow.
+ * How an event changes the state of the compaction shown in a row. It is done with its last phase, or when its turn ends without
+ * one. Later turns do not keep a finished compaction on screen.
  */
 export function phaseAfter(
   known: RowState | undefined,
@@ -268,7 +274,7 @@ export function nameOf({ agent = "", id }: Pick<SessionRow, "agent" | "id">): st
   return agent.trim() === "" ? shortId(id) : agent;
 }
 
-/** What tells sessions of one agent apart: the client's own name for the conversation, else ours. */
+/** Distinguishes sessions of the same agent: the client's own name for the conversation, or Plimsoll's id. */
 export function keyOf({ clientKey, id }: Pick<SessionRow, "clientKey" | "id">): string {
   return clientKey === undefined ? shortId(id) : clientKey.replace(/^plimsoll:/, "");
 }

@@ -1,8 +1,8 @@
-/** What of a session an event makes old, so that it is read again. A pure table: nothing is ever polled. */
+/** Which data of a session an event makes outdated, so that it has to be read again. A pure table. Nothing is ever polled. */
 
 import type { PlimsollEvent, PlimsollEventType } from "../message/event.ts";
 
-/** What is read from the service, each by a route of its own. */
+/** The kinds of data. Each is read from its own route. */
 export type Kind = "session" | "window" | "turns" | "receipts" | "edits" | "checkpoints" | "errors";
 
 const table: Partial<Record<PlimsollEventType, readonly Kind[]>> = {

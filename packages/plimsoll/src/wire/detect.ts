@@ -1,4 +1,4 @@
-/** Tells the wires apart: for messages and request files that come without a name. */
+/** Detects the wire of messages and request files that do not name it. */
 
 import { isObject, type JsonObject, type JsonValue } from "../message/json.ts";
 import type { WireName } from "./format/wire.ts";
@@ -16,7 +16,7 @@ const anthropicBlocks = new Set([
 const chatParts = new Set(["image_url", "input_audio", "file", "refusal"]);
 const responsesParts = new Set(["input_text", "output_text", "input_image", "input_file"]);
 
-/** Undefined: the message reads the same on every wire. */
+/** Undefined if the message looks the same on every wire. */
 export function wireOfMessage(message: JsonObject): WireName | undefined {
   const { role } = message;
   const types = partTypes(message);
@@ -37,7 +37,7 @@ function partTypes({ content }: JsonObject): readonly string[] {
   );
 }
 
-/** Only Responses has items that are no messages; its messages may have a type, as Anthropic's answers do. */
+/** Only Responses has items that are not messages. Its messages may have a type, like Anthropic's answers. */
 function isResponsesItem(message: JsonObject, types: readonly string[]): boolean {
   const { type, role, content, id } = message;
   if (typeof type === "string" && type !== "message") return true;
@@ -47,7 +47,7 @@ function isResponsesItem(message: JsonObject, types: readonly string[]): boolean
   return types.some((part) => responsesParts.has(part));
 }
 
-/** Messages that came without a body, in one. */
+/** Wraps messages without a body in a body. */
 export function bodyOfMessages(messages: readonly JsonValue[]): JsonObject {
   const names = messages.filter(isObject).flatMap((message) => wireOfMessage(message) ?? []);
   const isResponses = names.includes("openai-responses");
@@ -55,10 +55,10 @@ export function bodyOfMessages(messages: readonly JsonValue[]): JsonObject {
   return { [fields.messages]: messages };
 }
 
-/** Fields that only a Responses body has; it has no `messages`. */
+/** Fields that only a Responses body has. It has no `messages`. */
 const responsesFields = ["input", "instructions", "previous_response_id", "conversation"];
 
-/** For a whole request body: its own fields first, then its messages. */
+/** Detects the wire of a whole request body by its fields first, then by its messages. */
 export function wireOfBody(body: JsonObject): WireName {
   if (body["messages"] === undefined && responsesFields.some((name) => body[name] !== undefined))
     return "openai-responses";

@@ -1,4 +1,6 @@
-/** One question to a model, without tools and without history: the request in its server's form, and the text of the answer. */
+/**
+ * One question to a model without tools and history: writes the request in the server's format, and reads the text of the answer.
+ */
 
 import type { JsonValue } from "../message/json.ts";
 import type { Usage } from "../message/message.ts";
@@ -7,7 +9,7 @@ import type { Wire } from "./format/wire.ts";
 import { openaiChatWire } from "./openai-chat/openai-chat.ts";
 import { baseUrls } from "./vendors.ts";
 
-/** Who can be asked. compatible: any server that speaks like OpenAI's. */
+/** The servers that can be asked. "compatible" is any server with OpenAI's API. */
 export type AskedServer = "anthropic" | "openai" | "compatible" | "ollama";
 
 export interface OneQuestion {
@@ -19,21 +21,21 @@ export interface OneQuestion {
 
 export interface OneAnswer {
   readonly text: string;
-  /** What the server says went wrong, also where its status says that all is well. */
+  /** The server's error, even if its status is a success. */
   readonly error?: string;
-  /** Undefined when the server did not say. */
+  /** Token usage. Undefined if the server did not report it. */
   readonly usage?: Usage;
 }
 
 interface Server {
   readonly wire: Wire;
-  /** Absent: only the user knows where it is. */
+  /** The usual base address. Absent if only the user knows it. */
   readonly baseUrl?: string;
-  /** Behind the base address. */
+  /** Path of the endpoint, appended to the base address. */
   readonly path: string;
-  /** Servers on one's own machine often want no key. */
+  /** Servers on the user's own machine often need no key. */
   readonly needsKey: boolean;
-  /** The field that limits the answer, where the server does not know the wire's usual one. */
+  /** Name of the field that limits the answer, if the server does not know the wire's usual one. */
   readonly outputField?: string;
   headers(key: string): Readonly<Record<string, string>>;
 }
@@ -48,7 +50,7 @@ const likeOpenai = {
   headers: bearer,
 } as const;
 
-/** Servers that only speak like OpenAI's know the older name of the limit, and many of them only that. */
+/** Compatible servers know the older name of the limit, and many know only that. */
 const onlyLikeOpenai = { ...likeOpenai, needsKey: false, outputField: "max_tokens" } as const;
 
 const servers: Readonly<Record<AskedServer, Server>> = {
@@ -68,7 +70,7 @@ export function needsKey(server: AskedServer): boolean {
   return servers[server].needsKey;
 }
 
-/** Where the question goes; undefined when nobody said where the server is. */
+/** The address of the question. Undefined if nobody has stated where the server is. */
 export function questionUrl(server: AskedServer, baseUrl: string | undefined): URL | undefined {
   const base = baseUrl ?? servers[server].baseUrl;
   if (base === undefined) return undefined;

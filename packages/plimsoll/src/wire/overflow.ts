@@ -1,8 +1,8 @@
 /**
- * Is this answer a provider saying that the conversation is too long? Every dialect that was seen, and
- * nothing that only sounds like it: rate limits, quotas, too many tools, a field that is too long.
+ * Recognises answers in which a provider says that the conversation is too long. Knows every wording seen so far, and excludes
+ * similar ones: rate limits, quotas, too many tools, a field that is too long.
  *
- * Ollama cannot be recognised: it cuts the conversation and says nothing.
+ * Ollama cannot be recognised, because it cuts the conversation silently.
  */
 
 import { isObject, type JsonValue, parseObject } from "../message/json.ts";
@@ -10,10 +10,10 @@ import { isObject, type JsonValue, parseObject } from "../message/json.ts";
 import type { Answer } from "./format/wire.ts";
 
 export interface Overflow {
-  /** What was too much: the input, input and answer together, bytes, or the answer while it was written. */
+  /** What was too long: the input, input and answer together, the bytes, or the answer while it was being written. */
   readonly kind: "input" | "input+output" | "bytes" | "output";
   readonly limitTokens?: number;
-  /** What was compared with the limit. */
+  /** The number of tokens that was compared with the limit. */
   readonly needTokens?: number;
   readonly inputTokens?: number;
   readonly maxTokens?: number;
@@ -21,13 +21,13 @@ export interface Overflow {
 
 export interface UpstreamError {
   readonly status: number;
-  /** The parsed body or event; text where it was not JSON. */
+  /** The parsed body or event, or its text if it is not JSON. */
   readonly body: JsonValue;
 }
 
-/** A provider never needs more words to say it; a longer text is not searched. */
+/** Longer texts are not searched, because no provider needs more words for this error. */
 const maxTextLength = 8000;
-/** Providers say it with these; some say it inside an answer that began well. */
+/** Statuses of these errors. Some come inside an answer that began normally. */
 export const overflowStatuses: ReadonlySet<number> = new Set([200, 400, 413, 422]);
 const veto =
   /rate.?limit|per.?min|\bTPM\b|throttl|quota|please wait|string_above_max_length|array_above_max_length/i;
@@ -38,7 +38,7 @@ type Figures = Omit<Overflow, "kind">;
 interface Dialect {
   readonly pattern: RegExp;
   readonly kind?: Overflow["kind"];
-  /** The numbers that the pattern caught, in its order. */
+  /** Gets the numbers that the pattern captured, in order. */
   readonly figures?: (...numbers: readonly (number | undefined)[]) => Figures;
 }
 
@@ -59,7 +59,7 @@ const inputPlusOutput = (
   maxTokens,
 });
 
-/** More specific wordings first. */
+/** More specific wordings come first. */
 const dialects: readonly Dialect[] = [
   { pattern: /prompt is too long: (\d+) tokens > (\d+) maximum/i, figures: needOverLimit },
   {
@@ -142,12 +142,12 @@ export function recognizeOverflow({ status, body }: UpstreamError): Overflow | u
   return status === 413 ? { kind: "bytes" } : undefined;
 }
 
-/** Some gateways answer 200 with an error in it; an answer is not parsed for that. */
+/** Some gateways answer 200 with an error inside. This quick check avoids parsing every answer. */
 export function mayBeError(status: number, bytes: Buffer): boolean {
   return status !== 200 || bytes.subarray(0, 2048).includes('"error"');
 }
 
-/** The same for an answer that was read. */
+/** Recognises an overflow in an answer that was already read. */
 export function overflowOf(status: number, { error }: Answer): Overflow | undefined {
   return error && recognizeOverflow({ status, body: { error: { ...error } } });
 }
@@ -164,7 +164,7 @@ function readDialect(text: string): Overflow | undefined {
   return undefined;
 }
 
-/** Only what stands where errors stand: an answer that quotes one is not one. Some gateways wrap JSON in text. */
+/** Looks only at error fields, because an answer may quote an error. Some gateways wrap JSON in text. */
 function errorTexts(body: JsonValue): readonly string[] {
   if (typeof body === "string") return [body];
   if (Array.isArray(body)) return body.length === 1 ? errorTexts(body[0] as JsonValue) : [];

@@ -1,4 +1,4 @@
-/** Several rounds become one answer: over every recorded stream of every wire, and every pair of them. */
+/** Several rounds become one answer, for every recorded stream of every wire and every pair of them. */
 
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -39,7 +39,7 @@ function heard(wire: Wire, events: readonly StreamEvent[]): Answer {
   return accumulator.finish();
 }
 
-/** What a client is told of these rounds, and when: everything but the end comes at once. */
+/** The events that a client gets for these rounds, in order. Everything except the end is sent at once. */
 function told(wire: Wire, rounds: readonly Recorded[], isOwn: IsOwn): readonly StreamEvent[] {
   const merger = wire.rounds.open(isOwn);
   const events = rounds.flatMap((round, index) => {
@@ -60,7 +60,7 @@ for (const name of wireNames) {
   const wire = wires[name];
   const recorded = recordedOn(wire);
   const whole = recorded.filter(({ answer }) => answer.outcome === "message");
-  // Ours are functions: calls of another kind are never ours, whatever their name.
+  // Plimsoll's tools are functions. Calls of another kind are never Plimsoll's, even if the name matches.
   const calling = whole
     .filter(({ answer }) => callNames(wire, answer).length > 0)
     .filter(({ name: stream }) => stream !== "custom-tool.sse");
@@ -149,7 +149,7 @@ for (const name of wireNames) {
   });
 }
 
-/** The end of a stream is held and may be given again as an equal event. */
+/** The end of a stream is held back, and may come as an equal event instead of the same object. */
 function isHeld(event: StreamEvent, events: readonly StreamEvent[]): boolean {
   return events.some(({ name, data }) => name === event.name && data === event.data);
 }
@@ -159,7 +159,7 @@ function textOf(wire: Wire, { choices }: Answer): string {
   return parts.map((part) => (part.kind === "text" ? part.text : "")).join("");
 }
 
-/** The numbers of blocks, calls or events, as each wire counts them, in the order of their first mention. */
+/** The numbers of blocks, calls or events, as each wire counts them, in the order of their first appearance. */
 function numbersOf(events: readonly StreamEvent[]): readonly number[] {
   const numbers = events.flatMap(({ data }) => {
     const json = parseObject(data);

@@ -1,8 +1,8 @@
-/** Who speaks the wires: where the vendors' own servers are, and under which paths a conversation is held there. */
+/** The vendors of the wires: the addresses of their own servers, and the paths for conversations. */
 
 import type { Vendor, WireName } from "./format/wire.ts";
 
-/** Gemini's conversations are passed on, and not read. */
+/** Plimsoll passes Gemini's conversations on without reading them. */
 export type ServedVendor = Vendor | "gemini";
 
 export const baseUrls: Readonly<Record<ServedVendor, string>> = {
@@ -19,7 +19,7 @@ export interface ModelPath {
   readonly vendor: ServedVendor;
   readonly path: string;
   readonly wire: WireName;
-  /** How many tokens would it be? */
+  /** Set if the request only asks for a token count. */
   readonly isCount?: true;
 }
 
@@ -30,12 +30,12 @@ export const modelPaths: readonly ModelPath[] = [
   { vendor: "openai", path: "/v1/responses", wire: "openai-responses" },
 ];
 
-/** Whether its paths begin with a version that may be left out. */
+/** Whether the vendor's paths begin with a version that clients may leave out. */
 export function hasVersionedPaths(vendor: ServedVendor): boolean {
   return vendor !== "gemini";
 }
 
-/** Who is meant by a path that names nobody, with or without its version; `headers` have names in small letters. */
+/** The vendor for a path that names none, with or without a version. The names in `headers` are in lower case. */
 export function vendorOfPath(
   segments: readonly string[],
   headers: Readonly<Record<string, unknown>>,

@@ -1,4 +1,4 @@
-/** The table of wires: a new one is one implementation and one line here. */
+/** The table of wires. A new wire needs one implementation and one line here. */
 
 import { anthropicWire } from "./anthropic/anthropic.ts";
 import type { Wire, WireName } from "./format/wire.ts";

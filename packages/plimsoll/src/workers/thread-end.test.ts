@@ -1,4 +1,4 @@
-/** Threads end by themselves when asked; only one that is stuck is stopped. */
+/** Threads end by themselves when asked. Only a thread that is stuck is terminated. */
 
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
@@ -65,7 +65,7 @@ test.each(Object.entries(failing))("a thread that %s has ended", async (_name, s
   const worker = start();
   await endThread(worker);
   expect(worker.threadId).toBe(-1);
-  // Nothing is left to stop.
+  // There is nothing left to terminate.
   expect(vi.getTimerCount()).toBe(0);
 });
 

@@ -1,23 +1,24 @@
 /**
- * How a thread ends. Node may crash as a whole when a thread is stopped while it loads its modules or while native code runs
- * in it (nodejs/node #38418, WiseLibs/better-sqlite3 #1507): a thread is asked to end, and stopped only if it does not.
+ * Ends a worker thread. The whole Node process can crash when a thread is terminated while it loads its modules or runs native
+ * code (nodejs/node #38418, WiseLibs/better-sqlite3 #1507). So Plimsoll asks a thread to end, and terminates it only if it does
+ * not.
  */
 
 import type { MessagePort, Worker } from "node:worker_threads";
 
 const pleaseEnd = "please end";
-/** A thread that is still busy after this long is stopped wherever it is. */
+/** A thread that is still busy after this time is terminated. In milliseconds. */
 const patienceMs = 2000;
-/** What `threadId` says of a thread that has ended. */
+/** The `threadId` of a worker that has ended. */
 const ended = -1;
 
-/** Contract: never rejects. A thread that fails while it ends has ended. */
+/** Contract: never rejects. A thread that fails while it is ending counts as ended. */
 export async function endThread(worker: Worker | undefined): Promise<void> {
   if (worker === undefined || worker.threadId === ended) return;
   const exit = new Promise((resolve) => worker.once("exit", resolve));
-  // Nobody waits for anything that it could still say. Without a listener, the process would end with it.
+  // Errors no longer matter here, but without a listener they would end the process.
   worker.on("error", () => undefined);
-  // Whoever waits for it keeps the process alive.
+  // Keeps the process alive until the thread has ended.
   worker.ref();
   worker.postMessage(pleaseEnd);
   const timer = setTimeout(() => void worker.terminate(), patienceMs);
@@ -25,7 +26,10 @@ export async function endThread(worker: Worker | undefined): Promise<void> {
   clearTimeout(timer);
 }
 
-/** For the thread: `take` gets every message until it is asked to end, which it does when its work is done. */
+/**
+ * Runs inside the thread. `take` gets every message until the thread is asked to end; the thread then ends as soon as its work is
+ * done.
+ */
 export function takeUntilEnd<Message>(
   port: MessagePort,
   take: (message: Message) => void | Promise<void>,

@@ -1,4 +1,4 @@
-/** Threads that are asked: each answer reaches its question, and no question waits for a thread that is gone. */
+/** Threads that answer questions: each answer reaches its question, and no question waits for a thread that is gone. */
 
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
@@ -13,7 +13,7 @@ afterEach(async () => {
   await Promise.all(opened.splice(0).map((thread) => thread.end()));
 });
 
-/** A thread that runs `take(messages, say)` for everything that comes over at once. */
+/** A thread that runs `take(messages, say)` for every batch of messages it receives. */
 function threadOf(take: string, onEnd?: (cause?: unknown) => void) {
   const ending = new URL("./thread-end.ts", import.meta.url).href;
   const script = `

@@ -1,13 +1,13 @@
 /**
- * A worker thread that is asked questions: it starts with the first one, answers find whoever asked, and whoever still waits
- * hears when it dies. A thread that has died or was stopped is replaced with the next question.
+ * A worker thread that answers questions. It starts with the first question and replies to each caller. If it dies, every caller
+ * that is still waiting gets an error, and the next question starts a new thread.
  */
 
 import type { Worker } from "node:worker_threads";
 import { PlimsollError } from "../message/error.ts";
 import { endThread } from "./thread-end.ts";
 
-/** To the thread. What is asked in one turn of the event loop goes over together: each crossing has its price. */
+/** Messages to the thread. All messages of one event-loop turn are sent together, because each transfer has a cost. */
 export type ToThread<Q> = readonly (Asked<Q> | Told)[];
 
 export interface Asked<Q> {
@@ -15,14 +15,14 @@ export interface Asked<Q> {
   readonly question: Q;
 }
 
-/** While the thread works on a question: the answer to its own number `told`. */
+/** A reply to the thread while it works on a question. `told` is the number that the thread gave to its own query. */
 export interface Told {
   readonly id: number;
   readonly told: number;
   readonly value: unknown;
 }
 
-/** From the thread: any amount of news of a question, then its answer. */
+/** Messages from the thread: any number of progress messages about a question, then its answer. */
 export type FromThread<A, N = never> = readonly (Answered<A> | News<N>)[];
 
 export interface Answered<A> {
@@ -35,18 +35,20 @@ export interface News<N> {
   readonly news: N;
 }
 
-/** The id of what a thread says by itself, once it has loaded. */
+/** The id of the message that a thread sends unasked once it has loaded. */
 export const greetingId = 0;
 
 export interface ThreadOptions {
   readonly startWorker: () => Worker;
-  /** The worker is gone, and with it whatever it kept; with the reason where it died of an error. */
+  /**
+   * Called when the worker is gone, together with everything it kept in memory. Gets the cause if the worker died of an error.
+   */
   readonly onEnd?: (cause?: unknown) => void;
 }
 
 export interface Asking<N> {
   readonly transfer?: readonly ArrayBuffer[];
-  /** `tell` answers the thread, as long as it works on this question. */
+  /** `tell` sends a reply to the thread while it is still working on this question. */
   readonly onNews?: (news: N, tell: (told: number, value: unknown) => void) => void;
 }
 
@@ -66,17 +68,17 @@ export class Thread<Q, A, N = never> {
     this.#options = options;
   }
 
-  /** Questions that have no answer yet. */
+  /** Number of questions without an answer yet. */
   get waiting(): number {
     return this.#waiting.size;
   }
 
-  /** Starts the thread, and gives what it says by itself. */
+  /** Starts the thread and returns the message that it sends once it has loaded. */
   greeting(): Promise<A> {
     return this.#wait(greetingId, () => undefined);
   }
 
-  /** Contract: rejects when the thread cannot be started, dies, is ended or stopped, or cannot be sent the question. */
+  /** Contract: rejects if the thread cannot be started, dies, is ended or stopped, or if the question cannot be sent to it. */
   ask(question: Q, { transfer = [], onNews }: Asking<N> = {}): Promise<A> {
     const id = ++this.#lastId;
     const tell = (told: number, value: unknown): void => {
@@ -88,12 +90,12 @@ export class Thread<Q, A, N = never> {
     return answer;
   }
 
-  /** Lets the thread end when its work is done. */
+  /** Lets the thread finish its work and then ends it. */
   end(): Promise<void> {
     return endThread(this.#leave());
   }
 
-  /** Wherever it is. */
+  /** Terminates the thread at once, even in the middle of its work. */
   stop(): void {
     void this.#leave()?.terminate();
   }
@@ -102,7 +104,7 @@ export class Thread<Q, A, N = never> {
     const waiting = { ...Promise.withResolvers<A>(), onNews };
     try {
       this.#worker ??= this.#start();
-      // Only while somebody waits for it may the thread keep the process alive.
+      // The thread may keep the process alive only while a caller is waiting for it.
       this.#worker.ref();
       this.#waiting.set(id, waiting);
     } catch (error) {
@@ -125,7 +127,7 @@ export class Thread<Q, A, N = never> {
     try {
       this.#worker?.postMessage(messages, transfer);
     } catch (error) {
-      // Something in it cannot cross.
+      // Some value in the messages cannot be transferred to a thread.
       for (const { id } of messages) this.#settle(id)?.reject(error);
     }
   }
@@ -155,7 +157,7 @@ export class Thread<Q, A, N = never> {
     return waiting;
   }
 
-  /** Whatever becomes of the worker now, nobody here listens to it any more. */
+  /** Detaches the worker: later messages and events from it are ignored. */
   #leave(cause?: unknown): Worker | undefined {
     const left = this.#worker;
     this.#worker = undefined;

@@ -1,8 +1,8 @@
 /** A time limit for work that may never end. */
 
 /**
- * What the work gives, or what `onLate` gives or throws when the time is over. Contract: late work goes on by itself, and
- * nobody hears what comes of it.
+ * Returns the result of the work. If the time runs out first, returns the result of `onLate`, or throws its error. Contract: late
+ * work keeps running, and its result is ignored.
  */
 export async function withTimeout<T, L = never>(
   work: T | Promise<T>,

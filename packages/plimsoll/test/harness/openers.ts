@@ -3,10 +3,10 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import type { Opened } from "./store-opener.ts";
+import type { Opened } from "../engine/store-opener.ts";
 import { within } from "./waiting.ts";
 
-const OPENER = fileURLToPath(new URL("./store-opener.ts", import.meta.url));
+const OPENER = fileURLToPath(new URL("../engine/store-opener.ts", import.meta.url));
 const LIMIT_MS = 40_000;
 
 export interface Openers {

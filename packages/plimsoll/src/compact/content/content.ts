@@ -1,9 +1,10 @@
 /**
- * Old texts of a conversation made shorter by what they are. The whole text stays in the archive: what is left here
- * must tell what was there, and be true.
+ * Shortens old texts of a conversation according to their kind. The archive keeps the whole text, so the short version only has
+ * to say, truthfully, what was there.
  */
 
 import { BoundedMap } from "../../bounds/bounded-map.ts";
+import { alarmOf } from "../../text/trouble.ts";
 import { codeCompressor, namedCodeCompressor } from "./code/code.ts";
 import type {
   CompressInner,
@@ -13,7 +14,6 @@ import type {
   Sample,
 } from "./cut/compressor.ts";
 import { cutLines } from "./cut/lines.ts";
-import { alarmOf } from "./cut/signals.ts";
 import { jsonCompressor } from "./json/json.ts";
 import { base64Compressor } from "./kinds/base64.ts";
 import { diffCompressor } from "./kinds/diff.ts";
@@ -33,7 +33,7 @@ export interface Compressed {
   readonly tokens: number;
 }
 
-/** In turn: the first that recognises a text has it, unless it finds that it was mistaken. */
+/** Tried in this order. The first compressor that recognises a text handles it, unless it finds that it was mistaken. */
 const compressors: readonly Compressor[] = [
   namedCodeCompressor,
   documentCompressor,
@@ -50,20 +50,20 @@ const compressors: readonly Compressor[] = [
   proseCompressor,
 ];
 
-/** A guess that only steers; never throws; takes the same time for a text of any length. */
+/** A guess that only steers compression. Contract: never throws, and looks only at a sample of bounded size. */
 export function detectContent(text: string, path?: string): ContentKind {
   return recognising(mainBody(text), path)[0]?.kind ?? "prose";
 }
 
 /**
- * Undefined when nothing shorter that is still of use can be made. The same text and wish always give the same; never
- * longer than the text, in tokens and in characters.
+ * Undefined if there is no useful shorter version. Contract: the same text and options give the same result, and it is never
+ * longer than the text, in tokens or in characters.
  */
 export function compressContent(text: string, options: CutOptions): Compressed | undefined {
   return compressNested(text, { ...options, count: remembering(options.count) }, 0);
 }
 
-/** Long texts are counted at several places on the way. */
+/** Remembers the counts of long texts, which are counted several times on the way. */
 function remembering(count: CutOptions["count"]): CutOptions["count"] {
   const known = new BoundedMap<string, number>({ entries: maxRemembered });
   return (text) => {
@@ -75,7 +75,7 @@ function remembering(count: CutOptions["count"]): CutOptions["count"] {
 const longChars = 1_000;
 const maxRemembered = 16;
 
-/** A text inside JSON inside a text is looked into; not for ever. */
+/** Texts nested in JSON nested in a text are compressed too, but only to this depth. */
 const maxNesting = 2;
 
 function compressNested(
@@ -110,7 +110,7 @@ function compressBody(text: string, options: CutOptions, nesting: number): strin
   if (before < leastTokens) return undefined;
   const inner: CompressInner = (innerText, innerOptions) => {
     if (nesting >= maxNesting) return undefined;
-    // The name of a file is not that of a text inside it.
+    // A text inside a file does not have the file's name.
     const { path, ...unnamed } = innerOptions;
     const named = path === options.path ? unnamed : innerOptions;
     return compressNested(innerText, named, nesting + 1)?.text;
@@ -120,7 +120,7 @@ function compressBody(text: string, options: CutOptions, nesting: number): strin
   return isShorter ? shorter : undefined;
 }
 
-/** Shorter than any mark of a gap could make shorter. */
+/** A text of fewer tokens cannot get shorter, because the mark for a gap costs tokens too. */
 const leastTokens = 24;
 
 function classifyAnything(lines: readonly string[]): {
@@ -160,7 +160,7 @@ function sampleOf(text: string, path: string | undefined): Sample {
   const middle = text.length >> 1;
   const isLong = text.length > headChars + partChars;
   const part = isLong ? text.slice(middle, middle + partChars) : text.slice(headChars);
-  // The middle begins and ends inside of lines.
+  // The sample from the middle begins and ends in mid-line.
   const lines = [
     ...wholeLines(head, text.length > headChars),
     ...wholeLines(part, isLong).slice(isLong ? 1 : 0),
@@ -193,7 +193,7 @@ const pageStart = /^\s*<(?:!doctype|html|head|body|\?xml|div|p|table|ul|svg)\b/i
 const maxTagLines = 12;
 const maxTagLineChars = 400;
 
-/** What agents put around outputs: lines of tags such as `<returncode>0</returncode>` and `<output>`. */
+/** Separates an output from the tags that agents put around it, such as `<returncode>0</returncode>` and `<output>`. */
 function sectionsOf(text: string): readonly Section[] {
   const one: readonly Section[] = [{ kind: "body", text }];
   if (!text.startsWith("<") || pageStart.test(text.slice(0, 200))) return one;

@@ -1,4 +1,4 @@
-/** Kinds of texts that are cut by lines or sentences, and those that are described. */
+/** Kinds of text that are cut by lines or sentences, and kinds that are replaced by a description. */
 
 import { describe, expect, test } from "vitest";
 import { type CutOptions, compressContent } from "./content.ts";
@@ -336,6 +336,11 @@ describe("pages", () => {
     const shorter = compress(text, { ratio: 0.15 });
     expect(count(shorter)).toBeLessThanOrEqual(count(text) * 0.15);
     expect(shorter).toContain("# Load lines");
+  });
+
+  test("a tag that has a sign for its end in an attribute", () => {
+    const text = `<html><body>${"<div class='much markup'></div>".repeat(40)}<p title="a > b">one <a href='/x?a>b'>two</a></p><p class="unclosed>three</p></body></html>`;
+    expect(compress(text)).toBe("one [two](/x?a>b)\nthree");
   });
 
   test("entities of any kind", () => {

@@ -1,24 +1,24 @@
-/** Coherence: whether what a view still says can be understood from what stands before it. */
+/** Coherence: whether a reader can understand the remaining text from the text before it. */
 
 import { mentionsIn } from "../../search/mentions.ts";
 import { termsOf } from "../../search/words.ts";
 
-/** A unit as the original has it, or as the view shows it. */
+/** A unit as it is in the original, or as the view shows it. */
 export interface VisibleText {
-  /** Position in the original. Of a summary or a handle: of the first unit that it stands for. */
+  /** Position in the original. For a summary or a handle: the position of the first unit that it replaces. */
   readonly number: number;
   readonly text: string;
   readonly kind: "kept" | "summary" | "handle";
 }
 
-/** What a mention before the reference is worth: said or summed up; merely named beside a handle. */
+/** Worth of an earlier mention: full in a kept unit or a summary, half if it is only named next to a handle. */
 const worth: Readonly<Record<VisibleText["kind"], number>> = { kept: 1, summary: 1, handle: 0.5 };
 
 /**
- * Share of the references made in kept units (an atom that the original had mentioned earlier) whose antecedent stands before
- * them in the view. A reference whose antecedents are shown, but not all before it, has lost its order and counts nothing. A view
- * without the newest unit of the original scores 0; one that refers to nothing scores 1. Where a conversation has no atoms
- * that are taken up again, its words are.
+ * A reference is a mention in a kept unit of something that the original mentioned earlier. The earlier mention is its
+ * antecedent. The score is the share of references whose antecedent comes before them in the view. If a kept antecedent comes
+ * after the reference, the order is lost and the reference counts nothing. A view without the newest unit of the original scores
+ * 0; a view without references scores 1. If the conversation never repeats a mention, its words are used instead.
  */
 export function coherenceOf(
   original: readonly VisibleText[],
@@ -35,7 +35,7 @@ export function coherenceOf(
 
 type Mentions = (text: string) => readonly string[];
 
-/** Undefined when the original itself refers to nothing. */
+/** Undefined: the original has no references. */
 function scoreOf(
   original: readonly VisibleText[],
   view: readonly VisibleText[],

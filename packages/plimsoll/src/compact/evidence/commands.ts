@@ -1,4 +1,4 @@
-/** Commands that the agent ran, and how they ended. */
+/** The commands that the agent ran, and how they ended. */
 
 import { parseObject } from "../../message/json.ts";
 import type { ToolCallPart, ToolResultPart } from "../../message/message.ts";
@@ -13,13 +13,13 @@ const commandKeys = ["command", "cmd", "script", "bash", "shell", "args", "code_
 const shellTool = /(?:^|[_.-])(?:bash|sh|shell|terminal|exec|run|execute|cmd)(?:$|[_.-])/i;
 const wholeChars = 200;
 
-/** The whole command when it is short, else its first line; undefined when the call runs none. */
+/** The whole command if it is short, or its first line. Undefined: the call runs no command. */
 export function commandOf(call: ToolCallPart): string | undefined {
   const input = parseObject(call.input);
   const named = commandKeys.map((key) => wordsOf(input?.[key])).find((text) => text !== undefined);
   const strings = Object.values(input ?? {}).filter((value) => typeof value === "string");
   const isShell = shellTool.test(call.name);
-  // The command of an editor: one word beside the path that it is for.
+  // A single word next to other arguments, such as a path, is a command of an editor tool and not a shell command.
   if (!isShell && named !== undefined && !/\s/.test(named) && strings.length > 1) return undefined;
   const command = named ?? (isShell && strings.length === 1 ? strings[0] : undefined);
   if (command === undefined) return undefined;
@@ -38,7 +38,7 @@ const exitCode =
   /(?:<returncode>|\bexit(?:ed)?(?:[ _-]?(?:code|status))?["']?(?: with)?(?: (?:code|status))?\s{0,3}[:=]?\s{0,3}|\breturn(?:ed)?[ _]?code["']?\s{0,3}[:=]?\s{0,3})(-?\d{1,5})\b/i;
 const reach = { head: 600, tail: 2_000 };
 
-/** These show what is there: an error in it is not theirs. */
+/** Commands that only show content. Errors in their output are not their own. */
 const showing =
   /^\s*(?:cat|nl|head|tail|less|more|bat|sed -n|grep|rg|ag|find|ls|tree|wc|diff|git (?:show|log|diff|blame|status))\b/;
 
@@ -53,7 +53,7 @@ export function outcomeOf(result: ToolResultPart, command = ""): CommandOutcome 
   return result.isError || isOwnError ? "failed" : "ok";
 }
 
-/** The result of each call. Where an id is used again, each call has the result that follows it. */
+/** The result of each call. If an id is used again, each call gets the result that follows it. */
 export function resultsByCall(
   messages: readonly NumberedMessage[],
 ): ReadonlyMap<ToolCallPart, ToolResultPart> {

@@ -1,27 +1,15 @@
-/** Errors: the line that says what went wrong, out of everything that surrounds it. */
+/** Finds the lines in a text that say what went wrong. */
 
+import { isErrorLine } from "../../text/trouble.ts";
 import { clean, shortened } from "./safe-text.ts";
 
-const errorLines: readonly RegExp[] = [
-  // ValueError: …, the last line of a traceback
-  /^(?:E\s{1,8})?[\w.$]{0,100}(?:Error|Exception|Failure)(?:\s?\[[\w-]{1,40}\])?(?::|$)/,
-  // error: …, fatal: …, error[E0382]: …, error TS2304: …
-  /^(?:\S{1,60}\s)?(?:error|fatal|panic|fatal error)(?:\[\w{1,12}\]|\sTS\d{1,6})?:/i,
-  /^(?:[[\d:.,TZ\-\]]{1,40}\s){0,3}\[?(?:ERROR|FATAL|CRITICAL)\]?[\s:]/,
-  /^(?:FAILED|FAIL|not ok|✗|✘|--- FAIL:|npm ERR!)\s+\S/,
-  // a.c:3:5: error: …, a.ts(3,5): error …
-  /^\S{1,200}(?::\d{1,7}(?::\d{1,7})?:|\(\d{1,7},\d{1,7}\):)\s(?:fatal\s)?error\b/,
-];
-const trouble =
-  /\b(?:command not found|no such file or directory|permission denied|is not recognized as|cannot find module|segmentation fault|connection refused|timed out|out of memory)\b/i;
-const troubleChars = 240;
 const fragment = /"(?:error|message)":\s?"([^"\\]{3,200})"/;
-/** That there is an error, without a word about which. */
+/** Says that there is an error, but not which. */
 const bareWord = /^\[?(?:error|fatal|failed|fail|exception|critical)\]?[:\s]*/i;
 const maxErrors = 12;
 const maxErrorChars = 300;
 
-/** Distinct errors of one text, in order. */
+/** The distinct errors in a text, in order. */
 export function errorsIn(lines: readonly string[], isError: boolean): readonly string[] {
   const found = new Map<string, string>();
   for (const line of lines) {
@@ -40,19 +28,16 @@ export function errorsIn(lines: readonly string[], isError: boolean): readonly s
 
 function errorIn(line: string): string | undefined {
   const start = line.slice(0, 600);
-  const isOne =
-    errorLines.some((pattern) => pattern.test(start)) ||
-    (line.length <= troubleChars && trouble.test(line));
-  if (isOne && /\p{L}{2}.*\p{L}{2}/u.test(start.replace(bareWord, "")))
+  if (isErrorLine(line) && /\p{L}{2}.*\p{L}{2}/u.test(start.replace(bareWord, "")))
     return shortened(clean(start.replace(/^E\s+/, "")), maxErrorChars);
   return start.includes('"error"') ? fragment.exec(start)?.[0] : undefined;
 }
 
-/** The same message with other numbers is the same error. */
-/** Addresses, times, durations and plain numbers: the same error has others each time. Codes, names and line numbers are its own. */
+/** Addresses, times, durations and plain numbers differ each time the same error occurs. Codes, names and line numbers do not. */
 const fleeting =
   /0x[0-9a-f]+|\d{4}-\d\d-\d\d[T ]?|\d\d:\d\d:\d\d(?:[.,]\d+)?|\d+(?:\.\d+)?\s?m?s\b|(?<=\s)\d+(?![\w:/])/gi;
 
+/** The same message with other numbers is the same error. */
 export function errorKey(error: string): string {
   return error.replace(fleeting, "0").toLowerCase();
 }

@@ -1,6 +1,6 @@
 /**
- * Evidence: the facts of a conversation by class, in the words in which they were said, each with the message that says it.
- * Summaries are made of them, the survival gate asks for them, receipts count them.
+ * Evidence: the facts of a conversation by class, quoted, each with the message that states it. Summaries are made of facts, the
+ * survival gate requires them, and receipts count them.
  */
 
 import type { EvidenceClass } from "../../message/receipt.ts";
@@ -23,17 +23,17 @@ import {
 export interface Fact {
   readonly class: EvidenceClass;
   readonly text: string;
-  /** Of the newest message that says it. */
+  /** Number of the newest message that states the fact. */
   readonly number: number;
   readonly weight: number;
-  /** Messages that say it. */
+  /** Number of messages that state the fact. */
   readonly count: number;
   readonly outcome?: CommandOutcome;
-  /** What the user asked for, first or last. */
+  /** The user's first or last request. */
   readonly isRequest?: true;
 }
 
-/** How things stand, as somebody told it. */
+/** A statement about how things are going. */
 export interface Note {
   readonly kind: "worked" | "failed" | "state";
   readonly text: string;
@@ -42,14 +42,14 @@ export interface Note {
 }
 
 export interface Evidence {
-  /** What weighs most comes first. */
+  /** Heaviest first. */
   readonly facts: readonly Fact[];
   readonly notes: readonly Note[];
-  /** Items that were ticked off, for comparison: they are open no more. */
+  /** Items that were ticked off, in the form used for comparison. They are no longer open. */
   readonly done: readonly string[];
 }
 
-/** `floor`: what is left of the weight of the oldest. */
+/** `floor` is the share of its weight that a fact of the oldest message keeps. */
 const classWeight: Readonly<Record<EvidenceClass, { base: number; floor: number }>> = {
   constraint: { base: 100, floor: 0.8 },
   error: { base: 60, floor: 0.4 },
@@ -61,15 +61,15 @@ const classWeight: Readonly<Record<EvidenceClass, { base: number; floor: number 
   number: { base: 4, floor: 0.5 },
 };
 const noteWeight: Readonly<Record<Note["kind"], number>> = { worked: 20, failed: 30, state: 25 };
-/** A request stands above every other open item. */
+/** A request weighs more than any other open item. */
 const requestFactor = 3;
-/** Said by nobody but a tool, among so many others. */
+/** Weight factor of a name that only a tool mentioned. It shrinks further if the same text contains many names. */
 const unusedFactor = 0.5;
 const maxPerMessage = 64;
 const maxRulesPerMessage = 24;
 const maxFacts = 4_000;
 
-/** 0: the oldest message that counts, 1: the newest. */
+/** From 0 for the oldest message to 1 for the newest. */
 export type Recency = (number: number) => number;
 
 export function recencyIn(numbers: readonly number[]): Recency {
@@ -98,7 +98,7 @@ export function noteWeightOf(kind: Note["kind"], recency: number): number {
   return noteWeight[kind] * (0.4 + 0.6 * recency);
 }
 
-/** Contract: the same for the same messages, in time linear in their length; at most 4,000 facts, 64 of one message. */
+/** Contract: the same messages give the same evidence, in linear time; at most 4,000 facts, and 64 of one message. */
 export function readEvidence(messages: readonly NumberedMessage[]): Evidence {
   const speech = speechOf(messages);
   const found = [...readSpeech(speech, messages), ...requestsIn(speech)];
@@ -177,7 +177,7 @@ function readSpeech(
   });
 }
 
-/** One class for a sentence: the weightiest. */
+/** A sentence gets one class: the weightiest that applies. */
 function foundIn(sentence: string, { speaker, number }: Speech): readonly Found[] {
   const fact = (found: EvidenceClass): readonly Found[] => [
     { class: found, text: sentence, number },
@@ -192,13 +192,13 @@ function foundIn(sentence: string, { speaker, number }: Speech): readonly Found[
   return isFigure(sentence) ? fact("number") : [];
 }
 
-/** Not an item with a box, and not the title of a list that follows. */
+/** True unless the sentence is an item with a check box, or the title of a list. */
 function isProse(sentence: string): boolean {
   const isTitle = sentence.endsWith(":") && sentence.length < 40;
   return !isTitle && readBox(sentence).kind === "none";
 }
 
-/** What a tool showed, or a user pasted: errors and figures, nothing that could bind anyone. */
+/** Errors and figures that a tool printed or a user pasted. Nothing in them binds anyone. */
 function dataIn({ text, number, speaker, isError }: Speech): readonly Found[] {
   const lines = linesOf(text)
     .filter(({ isData }) => speaker === "tool" || isData)
@@ -217,7 +217,7 @@ function dataIn({ text, number, speaker, isError }: Speech): readonly Found[] {
   ];
 }
 
-/** What a call was given, without the names of its arguments. */
+/** The text of a call without the names of its arguments. */
 function valuesIn({ text, call }: Speech): string {
   return call === undefined ? text : text.replace(/^(?:\[call .{0,200}\]|.{1,80}:)$/gm, "");
 }
@@ -242,7 +242,7 @@ function boxesIn({ text, speaker, call }: Speech, kind: "open" | "done"): readon
   });
 }
 
-/** What the user asked for first, and last. */
+/** The user's first and last request. */
 function requestsIn(speech: readonly Speech[]): readonly Found[] {
   const asked = speech.filter(({ speaker, text }) => speaker === "user" && text.trim() !== "");
   const ends = [...new Set([asked[0], asked.at(-1)])].filter((one) => one !== undefined);
@@ -277,7 +277,7 @@ interface MergedFact extends FoundFact {
   readonly factor: number;
 }
 
-/** Once each: the newest saying, with how many messages say it. */
+/** Merges equal facts into one, with the newest wording and the number of messages that state it. */
 function merge(found: readonly FoundFact[]): readonly MergedFact[] {
   const merged = new Map<string, MergedFact>();
   for (const one of found) {

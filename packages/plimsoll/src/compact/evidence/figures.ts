@@ -1,4 +1,4 @@
-/** Numbers with the words that give them a meaning, and the names of things: paths, ids, identifiers. */
+/** Numbers with the words that give them a meaning, and names of things: paths, ids and identifiers. */
 
 import { looksLikeHandle } from "../../message/handle.ts";
 import { type MentionKind, mentionsIn } from "../../search/mentions.ts";
@@ -7,7 +7,7 @@ import { clean } from "./safe-text.ts";
 const measured =
   /(?:^|[^\w#.])(?:[$€£¥]\s?\d|v?\d{1,4}\.\d{1,6}\.\d{1,8}\b|\d(?:[\d,.]{0,20}\d)?(?:[x×]|\s?(?:%|ms|µs|s|sec|seconds?|min(?:utes?)?|hours?|days?|[kKMGT]i?B|bytes?|tokens?|USD|EUR|dollars?|euros?|°C?|rows?|items?|files?|lines?|tests?|errors?|warnings?|passed|failed|skipped|requests?|users?|points?|km|kg|px|rps|fps|Hz|GHz))(?!\w))/i;
 const labelled = /[\p{L})%"'][\s]{0,3}[:=]\s{0,3}-?[$€£]?\d[\d,.]{0,20}(?=\s|$|[,;)%])/u;
-/** Listings, code, diffs and logs: their numbers are places, not figures. */
+/** Listings, code, diffs and logs. Numbers in them are positions, not figures. */
 const listed =
   /[{};]$|^\s{0,80}\d{1,7}[:\t|]|^\s{0,80}(?:def|class|import|from|return|const|let|var|if|for|while|self|assert|print)\b|==|=>|^[-+@]|^\[?\d{4}-\d\d-\d\d|\bexit(?:ed)?\b|^[d-][rwx-]{9}/;
 const field = /"[\w -]{2,40}":\s?-?\d[\d.]{0,20}/g;
@@ -18,7 +18,7 @@ export function isFigure(sentence: string): boolean {
   return measured.test(sentence) || labelled.test(sentence);
 }
 
-/** Of a result: a few short lines from its beginning and its end, or fields of JSON. */
+/** Figures in a result: a few short lines from its beginning and its end, or fields of JSON. */
 export function figuresIn(lines: readonly string[]): readonly string[] {
   const { head, tail, fields } = maxFigures;
   const found = lines
@@ -36,7 +36,7 @@ export interface Named {
   readonly text: string;
 }
 
-/** `isUsed`: by the agent in a call. Names that it never used are only words of somebody's code. */
+/** `isUsed` says whether the agent used the name in a call. A name that it never used is only a word in somebody's code. */
 export function namesIn(text: string, isUsed: (atom: string) => boolean): readonly Named[] {
   const atoms = mentionsIn(text);
   const within = segmentsOf(atoms);
@@ -65,19 +65,19 @@ function classOf(atom: string, kind: MentionKind, isUsed: boolean): Named["class
   }
 }
 
-/** Not the rest of an escape: "2C84". */
+/** Excludes remains of an escape sequence, such as "2C84". */
 function isId(atom: string): boolean {
   return /\d/.test(atom) && atom.length > 4 && !/^\d+[a-z]$/.test(atom);
 }
 
-/** Not "and/or", not "10/12", not what a substitution is made of: "s/old". */
+/** Excludes "and/or", "10/12", and parts of a substitution such as "s/old". */
 function isPath(atom: string, isUsed: boolean): boolean {
   if (!/[A-Za-z]/.test(atom)) return false;
   if (atom.indexOf("/") !== atom.lastIndexOf("/")) return !/^s\//.test(atom);
   return /\.\w{1,8}$/.test(atom) || (isUsed && atom.indexOf("/") > 1);
 }
 
-/** What is named already by a longer name of the same text. */
+/** The parts of longer names in the same text, which need not be named again. */
 function segmentsOf(atoms: ReadonlyMap<string, MentionKind>): {
   readonly segments: ReadonlySet<string>;
   readonly urls: ReadonlySet<string>;

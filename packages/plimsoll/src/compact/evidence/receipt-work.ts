@@ -1,4 +1,4 @@
-/** A receipt from two views: plain data in, plain data out, so that it can be made in another thread. */
+/** Makes a receipt from two views. It takes and returns plain data, so it can run in another thread. */
 
 import type { Message } from "../../message/message.ts";
 import type { Receipt } from "../../message/receipt.ts";
@@ -7,11 +7,11 @@ import { readEvidence } from "./evidence.ts";
 import { makeReceipt } from "./receipt.ts";
 
 export interface ReceiptWork {
-  /** The view before, for the facts in it … */
+  /** The messages of the earlier view, to collect its facts. */
   readonly before: readonly { readonly message: Message; readonly number: number }[];
-  /** … and for what referred to what. */
+  /** The texts of the earlier view, to find its references. */
   readonly visibleBefore: readonly VisibleText[];
-  /** The view now, texts of ours as well, in any order. */
+  /** The texts of the current view in any order, including those that Plimsoll wrote. */
   readonly visibleAfter: readonly VisibleText[];
   readonly figures: Omit<Receipt, "classes" | "coherence">;
 }

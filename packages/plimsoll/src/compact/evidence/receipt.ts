@@ -1,4 +1,4 @@
-/** From evidence and a view to a receipt. */
+/** Makes a receipt from the evidence of a conversation and its current view. */
 
 import {
   type EvidenceClass,
@@ -12,9 +12,9 @@ import type { Evidence, Fact } from "./evidence.ts";
 import { plain } from "./safe-text.ts";
 
 export interface ReceiptTask extends Omit<Receipt, "classes"> {
-  /** Of the conversation as it was. */
+  /** The evidence of the conversation before the change. */
   readonly before: Evidence;
-  /** All texts of the view as it is now: messages, calls, summaries. */
+  /** All texts of the current view: messages, calls and summaries. */
   readonly after: readonly string[];
 }
 
@@ -23,7 +23,7 @@ const maxExamples = 5;
 export function makeReceipt({ before, after, ...rest }: ReceiptTask): Receipt {
   const text = after.map(plain).join("\n");
   const atoms = new Set(after.flatMap((one) => [...mentionsIn(one).keys()]));
-  // A view has many facts of few characters: names are looked up, only sentences are searched for.
+  // A view has many short facts, so names are looked up in a set. Only sentences are searched for in the text.
   const isVerbatim = (fact: Fact): boolean =>
     atoms.has(fact.text) || (!isName(fact) && text.includes(plain(fact.text)));
   const lines = evidenceClasses.map((of): readonly [EvidenceClass, ReceiptLine] => [

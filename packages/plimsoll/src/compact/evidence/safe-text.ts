@@ -1,14 +1,14 @@
-/** Text that is repeated elsewhere than it was said: in one line, without what a reader cannot see, and as data where it is data. */
+/** Makes text safe to repeat in another place: on one line, without invisible characters, and quoted if it is data. */
 
 import { withoutHandles } from "../../message/handle.ts";
 import { oneSeenLine } from "../../text/unseen.ts";
 
-/** One line of what can be seen. A handle is a name for us to give: one that somebody said is not repeated. */
+/** The visible text on one line, without handles: only Plimsoll gives them out, so none is repeated from somebody's words. */
 export function clean(text: string): string {
   return withoutHandles(oneSeenLine(text));
 }
 
-/** As `clean`, line by line. */
+/** Like `clean`, but line by line. */
 export function cleanLines(text: string): readonly string[] {
   return text
     .split(/\r\n|[\n\r\u0085\u2028\u2029]/)
@@ -16,7 +16,7 @@ export function cleanLines(text: string): readonly string[] {
     .filter((line) => line !== "");
 }
 
-/** For comparison only: what is left when case, white space and the shape of quotation marks do not matter. */
+/** For comparison only: ignores case, white space and the shape of quotation marks. */
 export function plain(text: string): string {
   return clean(text)
     .toLowerCase()
@@ -25,12 +25,12 @@ export function plain(text: string): string {
     .replace(/\s+/g, " ");
 }
 
-/** In backticks, of which the text itself has none: it ends where we end it. */
+/** Puts the text in backticks. Backticks inside are replaced, so the text cannot end its own quotation. */
 export function quoted(text: string): string {
   return `\`${text.replaceAll("`", "'")}\``;
 }
 
-/** At most so many characters, cut between words where there are some. */
+/** At most this many characters, cut between words if possible. */
 export function shortened(text: string, maxChars: number): string {
   if (text.length <= maxChars) return text;
   const cut = text.slice(0, maxChars);

@@ -1,9 +1,9 @@
-/** What people and agents lay down in words: rules, decisions, open items, what worked and what did not. */
+/** Recognises statements of users and agents: rules, decisions, open items, successes and failures. */
 
-/** Rules wherever they stand in a sentence. */
+/** Words that make a sentence a rule wherever they occur in it. */
 const ruling =
   /\b(?:must(?! have been)|mustn['’]t|make sure|be sure to|ensure|under no circumstances|forbidden|not allowed|required to|no more than|at most|at least|off[- ]limits|(?:should|shall)(?:n['’]t| not| never| always| only)|may not)\b/i;
-/** Words that are rules only where a sentence, or a part of it, begins with them. */
+/** Words that make a rule only at the beginning of a sentence or clause. */
 const bidding =
   /(?:^|[,;:(–—]\s*|\b(?:please|and|but|so|also|just|then)\s+)(?:do not|don['’]t|never|always|only|keep(?! going)|avoid|stick to|leave|remember|prefer)\b/i;
 const choosing = /\buse\b.{1,80}\b(?:not|only|instead of|rather than)\b/i;
@@ -35,7 +35,7 @@ export type Ticked =
   | { readonly kind: "open" | "done"; readonly text: string }
   | { readonly kind: "none" };
 
-/** A line with a box before it. */
+/** Reads a line that begins with a check box. */
 export function readBox(line: string): Ticked {
   const found = box.exec(line);
   const text = found?.[2];

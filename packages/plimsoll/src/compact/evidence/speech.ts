@@ -1,11 +1,11 @@
-/** Who said what: the words of a conversation by speaker, in bounded stretches, lines and sentences. */
+/** Who said what: the text of a conversation by speaker, split into lines and sentences of bounded length. */
 
 import type { Message, Part, ToolCallPart } from "../../message/message.ts";
 import { searchableText } from "../../search/message-text.ts";
 import { sentencesIn } from "../../text/sentences.ts";
 import { clean, plain, shortened } from "./safe-text.ts";
 
-/** tool: whatever no person and no model of this conversation wrote. It is data, and never tells anyone what to do. */
+/** tool: content that no person and no model of this conversation wrote. It is data and never an instruction. */
 export type Speaker = "user" | "agent" | "system" | "tool";
 
 export interface NumberedMessage {
@@ -18,17 +18,17 @@ export interface Speech {
   readonly speaker: Speaker;
   readonly text: string;
   readonly call?: ToolCallPart;
-  /** The result says itself that it is one. */
+  /** The result itself is marked as an error. */
   readonly isError?: true;
 }
 
-/** Of a longer text the beginning and the end are read. */
+/** Only the beginning and the end of a longer text are read. */
 const maxTextChars = { head: 140_000, tail: 60_000 };
 const maxLineChars = { head: 3_000, tail: 1_000 };
 const maxSentenceChars = 300;
 const maxSentences = 4_000;
 
-/** Contract: linear in what is read. Thinking, media and what we do not understand say nothing here. */
+/** Contract: takes time linear in the text it reads. Skips the system prompt, thinking, media and unknown parts. */
 export function speechOf(messages: readonly NumberedMessage[]): readonly Speech[] {
   let hasBegun = false;
   return messages.flatMap(({ message, number }) => {
@@ -71,7 +71,7 @@ function bounded(text: string): string {
 
 export interface Line {
   readonly text: string;
-  /** Shown, not said: in a code block, between the tags of a tool, or quoted. */
+  /** Shown rather than said: in a code block, between the tags of a tool, or quoted. */
   readonly isData: boolean;
 }
 
@@ -85,7 +85,7 @@ const emptyData: Line = { text: "", isData: true };
 export function linesOf(text: string): readonly Line[] {
   let closing: string | undefined;
   return text.split(/\r\n|[\n\r\u0085\u2028\u2029]/).map((raw): Line => {
-    // It opens and closes nothing, and there may be a million of it.
+    // An empty line opens and closes nothing, and there may be a million of them.
     if (raw === "") return closing === undefined ? emptyLine : emptyData;
     const line = boundedLine(raw);
     if (closing !== undefined) {
@@ -119,7 +119,7 @@ function boundedLine(line: string): string {
 const tagOnly = /^<\/?[\w-]{1,40}>$/;
 const listSign = /^(?:[-*+•]|\d{1,3}[.)])\s+/;
 
-/** What a person or an agent says in their own words, sentence by sentence. */
+/** The sentences that a person or an agent wrote in their own words. */
 export function sentencesOf({ text }: Speech): readonly string[] {
   const said = linesOf(text).filter(({ isData }) => !isData);
   return said
@@ -131,19 +131,19 @@ export function sentencesOf({ text }: Speech): readonly string[] {
     .slice(0, maxSentences);
 }
 
-/** Two texts that begin alike are compared: long ones by a long beginning. A still shorter sentence says too little to be an echo. */
+/** Sentences are looked up by their first 24 or 8 characters. Shorter ones say too little to be an echo. */
 const keyLengths = [24, 8] as const;
-/** So many that begin alike are looked at, in one place. */
+/** Maximum number of sentences with the same beginning that are compared. */
 const sameKeyMax = 64;
 
 /**
- * An agent that repeats what a tool told it has not said it itself. Linear: what tools showed is gone through once, and
- * looked up by how the agent's sentences begin.
+ * Tells whether an earlier tool result contains a sentence of the agent. Then the agent only repeated it. Takes linear time:
+ * reads the tool results once, and looks up the agent's sentences by their beginnings.
  */
 export function echoesIn(speech: readonly Speech[]): (one: Speech, sentence: string) => boolean {
   const wanted = sentencesByKey(speech.filter(({ speaker }) => speaker === "agent"));
   const numberOf = new Map(speech.map((one, index) => [one, index]));
-  /** Of each sentence, the first speech in which a tool showed it. */
+  /** For each sentence, the first speech in which a tool showed it. */
   const firstShownAt = new Map<string, number>();
   for (const [index, { speaker, text }] of speech.entries()) {
     if (speaker !== "tool" || wanted.size === 0) continue;
@@ -178,7 +178,7 @@ function* visibleSentences(
         if (plainText.startsWith(said, at)) yield said;
 }
 
-/** Spaces are single here. */
+/** Expects single spaces. */
 function nextWord(text: string, at: number): number {
   const space = text.indexOf(" ", at);
   return space < 0 ? -1 : space + 1;

@@ -1,4 +1,4 @@
-/** What a choice costs, exactly: each text is weighed once. */
+/** The exact cost of a choice in tokens. Each text is counted only once. */
 
 import type { Message } from "../../message/message.ts";
 import type { VisibleConversation } from "../../message/strategy.ts";
@@ -12,7 +12,7 @@ export class Scales {
     this.#conversation = conversation;
   }
 
-  /** Of everything behind the head, without the digest. What is shown whole is known. */
+  /** Tokens of everything after the head, without the digest. The cost of an unchanged message is already known. */
   async tokensOf({ messages, gone }: RenderedChoice): Promise<number> {
     const gaps = gone
       .map((range) => gapText(this.#conversation, range))

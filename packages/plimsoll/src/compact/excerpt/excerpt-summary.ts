@@ -1,4 +1,4 @@
-/** The text of ours behind the head of an excerpt: the notice, names that are missing, and a few lines of summary. */
+/** Plimsoll's text after the head of an excerpt: the notice, missing names, and a few lines of summary. */
 
 import type { VisibleConversation } from "../../message/strategy.ts";
 import { type Fact, readEvidence } from "../evidence/evidence.ts";
@@ -15,24 +15,24 @@ import type { RenderedChoice } from "./render-choice.ts";
 import type { Slots } from "./texts-to-cut.ts";
 import { missingRules, rulesOf, rulesTokens } from "./user-rules.ts";
 
-/** Of the room, for what the ledger calls important and the view no longer says. */
+/** Share of the room for important names that the view no longer mentions. */
 const digestShare = 0.02;
-/** From here on also for the names of things that are spoken of, but whose first mention is gone. */
+/** From this much room on, the text also lists names that the view still mentions but no longer introduces. */
 const roomForNames = 4000;
 const danglingShare = 0.01;
 
-/** What is set aside for it before anything is chosen. */
+/** Room that is set aside for this text before anything is chosen. */
 export interface Reserve {
   readonly notice: Notice;
-  /** Of the user, all of them. */
+  /** All rules of the user. */
   readonly rules: readonly Fact[];
-  /** For lines of summary. */
+  /** Tokens for the lines of summary. */
   readonly summary: number;
-  /** For all of it. */
+  /** Tokens for the whole text. */
   readonly tokens: number;
 }
 
-/** `mandatory`: what is shown before anything is chosen. */
+/** `mandatory` is the view with only the pieces that must stay. */
 export function reserveFor(
   conversation: VisibleConversation,
   room: Room,
@@ -52,7 +52,7 @@ export interface SummaryTask {
   readonly slots: Slots;
   readonly room: Room;
   readonly reserve: Reserve;
-  /** As much as there is: the reserve, and what was not used. */
+  /** All available tokens: the reserve, and the room that the choice did not use. */
   readonly tokens: number;
 }
 
@@ -64,7 +64,7 @@ export async function writeSummary(
 ): Promise<string> {
   const { conversation, slots, room, tokens } = task;
   const { notice } = task.reserve;
-  // Where there is no handle to show, nothing need be said when there is no room for it.
+  // Without an archive there is no handle to show, so the notice may be left out if there is no room for it.
   if (!conversation.hasArchive && tokens < notice.tokens) return "";
   const isMentioned = (atom: number): boolean => choice.isMentioned(atom);
   const dangling = room.tokens < roomForNames ? [] : danglingIn(choice, slots);
@@ -83,7 +83,7 @@ export async function writeSummary(
 
 const above = (body: string, digest: string): string => [digest, body].join("\n").trim();
 
-/** Smaller and smaller, each a tenth less than the one before. */
+/** Decreasing sizes, each about a tenth smaller than the one before. */
 function* sizesFrom(most: number, least: number): Generator<number> {
   for (let size = most; size > least; size = Math.floor(size * 0.9) - 2) yield size;
 }
@@ -98,7 +98,7 @@ function summaryLines(
   return summaryOf(conversation, rendered, { room, tokens, first });
 }
 
-/** Atoms whose first mention that is shown is not the first there was. */
+/** Mentions that are still visible, but not in the message that made them first. */
 function danglingIn(choice: Choice, { slots, mentionWeights }: Slots): readonly number[] {
   const first = new Map<number, number>();
   const rendered = new Map<number, number>();
@@ -113,12 +113,12 @@ function danglingIn(choice: Choice, { slots, mentionWeights }: Slots): readonly 
     .filter((atom) => (mentionWeights.weights[atom] ?? 0) > 0);
 }
 
-/** The first is the one that counts. */
+/** Only the first message counts. */
 function note(lists: readonly Map<number, number>[], atom: number, message: number): void {
   for (const list of lists) if (!list.has(atom)) list.set(atom, message);
 }
 
-/** In a window of any size to speak of, a few lines say what the excerpts no longer do. */
+/** A room of at least this size gets a few lines of summary for content that the excerpt no longer shows. */
 const summaryShare = { least: 8000, ofRoom: 0.02, most: 600, prepared: 0.15 };
 
 function summaryRoom(
@@ -135,11 +135,14 @@ function summaryRoom(
 interface SummaryLines {
   readonly room: Room;
   readonly tokens: number;
-  /** Rules that are said nowhere else: before anything else. */
+  /** Rules that the view no longer contains. They come first. */
   readonly first: readonly Fact[];
 }
 
-/** By a model where one has been at work; else by structure, from what is no longer whole, and from what was said before. */
+/**
+ * The summary that a model prepared, if there is one. Otherwise a summary of the messages that are no longer whole, merged with
+ * the earlier summary.
+ */
 function summaryOf(
   conversation: VisibleConversation,
   { messages }: RenderedChoice,

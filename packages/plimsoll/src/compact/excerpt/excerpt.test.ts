@@ -1,4 +1,4 @@
-/** Excerpts in place: what must stay stays, what goes is marked where it stood, and the room is used and not exceeded. */
+/** Excerpts in place: mandatory content stays, a mark replaces whatever is left out, and the room is used but not exceeded. */
 
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
@@ -37,7 +37,7 @@ function logOf(id: number, lines = 40): string {
   return Array.from({ length: lines }, (_, at) => line(at)).join("\n");
 }
 
-/** So many exchanges behind the head; what the user says between them, by their number. */
+/** This many exchanges after the head. `between` gives the user's words before an exchange, by its number. */
 function workOf(count: number, between: Readonly<Record<number, string>> = {}): readonly Message[] {
   const steps = Array.from({ length: count }, (_, id) => [
     ...(between[id] === undefined ? [] : [user(between[id])]),
@@ -60,7 +60,7 @@ function byNumber({ conversation }: Applied): ReadonlyMap<number, VisibleMessage
   return new Map(conversation.messages.map((seen) => [seen.number, seen]));
 }
 
-/** Numbers of the log, other than the places in the view. */
+/** Gives the messages log numbers that differ from their indexes in the view. */
 function numbered(conversation: VisibleConversation): VisibleConversation {
   const messages = conversation.messages.map((seen) => ({
     ...seen,
@@ -79,12 +79,12 @@ function textsOf({ parts }: Message): readonly string[] {
 
 const marks = /… \d+ lines?(?: #\d+)?|… \d+ more|…(?: #\d+)?|#\d+/g;
 
-/** What stands between two marks stands in the original: nothing was shortened twice, and nothing was made up. */
+/** Text between two marks must occur in the original: nothing was shortened twice or made up. */
 function expectOfOriginal(text: string, original: string): void {
   const isJson = /^[[{]/.test(text);
   const letters = (some: string): string => some.replaceAll(/[\s"\\,[\]{}:]/g, "");
   const whole = letters(original);
-  // Of JSON any member may be gone.
+  // In JSON any member may be missing.
   const segments = text.split(marks).flatMap((some) => (isJson ? some.split(/[",]/) : [some]));
   for (const segment of segments) expect(whole).toContain(letters(segment));
 }
@@ -102,7 +102,7 @@ interface CallPair {
   readonly was: ToolCallPart;
 }
 
-/** The calls that are left, beside what they were. */
+/** The remaining calls, each with its original. */
 function callsIn({ conversation }: Applied, before: VisibleConversation): readonly CallPair[] {
   return conversation.messages.flatMap(({ number, message }) =>
     message.parts.flatMap((now, at): readonly CallPair[] => {

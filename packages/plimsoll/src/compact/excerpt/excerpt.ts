@@ -1,7 +1,23 @@
 /**
- * Excerpts in place: of the whole conversation those lines stay that are worth most to later turns, where they stood.
+ * Excerpts in place: keeps the lines of a conversation that later turns are most likely to need, where they were.
  *
- *   slots ─► duties ─► choice ─► rendered and weighed, until the room is used ─► proposals
+ *   texts-to-cut ─► must-keep ─► greedy-choice ◄─► render-choice, exact-cost ─► proposals
+ *
+ * How the lines are chosen. Each text after the head is cut into pieces: lines, segments of very long lines, or members and
+ * elements of JSON. A piece is worth the mentions in it: paths, names, ids, figures, reports of errors and decisions, and, very
+ * little, plain words. A mention weighs more if the agent used it, if several messages contain it, and if it is recent. A mention
+ * in the head weighs nothing (`mention-weights.ts`). First come the pieces that must stay, whatever they are worth: the user's
+ * words and the newest exchanges up to a share of the room, pinned messages, and units of priority 1 while they leave room for
+ * others (`must-keep.ts`). The rest of the room is filled greedily, always with the piece that adds the most weight per token and
+ * still fits. A mention that a kept piece already contains adds next to nothing. The price of a piece includes what must come
+ * with it: a neighbour for a lone line, the JSON keys around it, a mark for a new gap, and for the first piece of a unit the
+ * unit's frame and the texts that are never cut, such as short arguments, whose mentions count as well. Candidates wait in a heap
+ * and are priced again when they reach its front, so choosing among n pieces takes about n·log(n) steps (`greedy-choice.ts`).
+ * Prices are only estimates. So after each fill the messages are rendered and counted exactly. For up to eight rounds the choice
+ * then fills the room that is left or takes back its last picks, and in the end it takes back picks until the excerpt fits.
+ *
+ * Invariant: kept pieces are unchanged and in order, and only picks are taken back, never a piece that must stay. So the excerpt
+ * exceeds the room only if these pieces and the notice alone do, and it is used only if it makes the view smaller.
  */
 
 import type { EditPlace } from "../../message/edit.ts";
@@ -17,21 +33,21 @@ import { withHandle } from "./notice-text.ts";
 import { type Change, gapText, type RenderedChoice, render } from "./render-choice.ts";
 import { readSlots, type Slots } from "./texts-to-cut.ts";
 
-/** So often is the choice weighed and mended. */
+/** Maximum number of rounds in which the choice is counted and corrected. */
 const rounds = 8;
-/** Less than this is not worth another round. */
+/** Less room than this is not worth another round. */
 const slack = { tokens: 8, share: 0.004 };
 
-/** What an excerpt comes to: plain data, so that it can be made in another thread. */
+/** A finished excerpt as plain data, so that another thread can make it. */
 export interface MadeExcerpt {
   readonly headLength: number;
   readonly changes: readonly (Change & { readonly message: number })[];
   readonly gone: readonly TruncationRange[];
-  /** The text behind the head, without its handle. */
+  /** Plimsoll's text after the head, without its handle. */
   readonly digest: string;
 }
 
-/** Undefined: there is none that would be smaller. */
+/** Undefined: no excerpt would make the view smaller. */
 export type MakeExcerpt = (
   conversation: VisibleConversation,
   goal: Goal,
@@ -62,7 +78,7 @@ export const makeExcerpt: MakeExcerpt = async (conversation, goal) => {
   return { headLength: head, changes, gone, digest: made.digest };
 };
 
-/** `make`: here, or wherever else there is time for it. */
+/** The strategy, with excerpts made by `make`, for example in another thread. */
 export function excerptBy(make: MakeExcerpt): Strategy {
   return {
     name: "excerpt",
@@ -78,7 +94,7 @@ export const excerpt: Strategy = excerptBy(makeExcerpt);
 /** With less room than this there is nothing to choose. */
 const smallestRoom = 60;
 
-/** A summary that stands there makes room: the new one takes its place. */
+/** An earlier summary counts as room, because the new one replaces it. */
 async function roomOf(conversation: VisibleConversation, goal: Goal): Promise<Room> {
   const { messages, tokens, summary, weigh } = conversation;
   const [summed = 0] = summary === undefined ? [] : await weigh([ownMessage(summary)]);
@@ -99,11 +115,11 @@ async function roomOf(conversation: VisibleConversation, goal: Goal): Promise<Ro
 interface Excerpt {
   readonly rendered: RenderedChoice;
   readonly digest: string;
-  /** Of the room; below zero: what had to stay was too much. */
+  /** Tokens of the room that are left. Negative: the pieces that must stay are too many. */
   readonly left: number;
 }
 
-/** Fills the room as far as exact counts allow; the estimate of a piece may be off, their sum must not. */
+/** Fills the room as far as exact counts allow. The estimate for one piece may be off, but the sum must not exceed the room. */
 async function chooseWithin(
   choice: Choice,
   conversation: VisibleConversation,
@@ -136,7 +152,7 @@ async function chooseWithin(
 }
 
 const reason =
-  "Of a conversation that did not fit, the lines stay that later turns are most likely to need.";
+  "The conversation did not fit, so only the lines that later turns are most likely to need were kept.";
 
 function proposalsFor(
   conversation: VisibleConversation,

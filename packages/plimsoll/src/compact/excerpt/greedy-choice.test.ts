@@ -1,4 +1,4 @@
-/** The choice: what it costs stays within the room, no line stands alone, what is taken back leaves no trace, and it is always the same. */
+/** The choice stays within the room, leaves no line alone, takes picks back without a trace, and is always the same. */
 
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
@@ -11,7 +11,7 @@ const FRAME_TOKENS = 6;
 const MARK_TOKENS = 5;
 
 interface SlotPlan {
-  /** Of each line: the atoms that it mentions. Without any it is blank where `isBlank`. */
+  /** The mentions of each line. A line without mentions is blank if `isBlank` is set. */
   readonly lines: readonly { readonly atoms: readonly number[]; readonly isBlank: boolean }[];
   readonly isExact: boolean;
   readonly isJson: boolean;
@@ -59,7 +59,7 @@ function taskOf(plans: readonly (readonly SlotPlan[])[], weightOf: Float64Array)
 const tasks = fc.tuple(unitPlans, weights).map(([plans, some]) => taskOf(plans, some));
 const rooms = fc.double({ min: 0, max: 400, noNaN: true });
 
-/** Everything that can be seen of a choice. */
+/** Everything that can be observed of a choice. */
 function stateOf(choice: Choice, { slots, units, weights: { length } }: ChoiceTask): unknown {
   return {
     open: units.map((_, unit) => choice.isOpen(unit)),
@@ -70,7 +70,7 @@ function stateOf(choice: Choice, { slots, units, weights: { length } }: ChoiceTa
   };
 }
 
-/** What is kept costs at least this: pieces, what they stand in, and the frames of open units. Marks are left out. */
+/** Lower bound for the cost of the kept pieces, with their frames and the frames of open units. Marks are not counted. */
 function costOf(choice: Choice, { slots, units }: ChoiceTask): number {
   const frames = new Set<{ readonly tokens: number }>();
   let cost = units.filter((_, unit) => choice.isOpen(unit)).length * FRAME_TOKENS;

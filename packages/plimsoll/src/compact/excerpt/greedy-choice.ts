@@ -1,6 +1,6 @@
 /**
- * The choice: pieces are kept in the order of new weight per token. What another kept piece says already counts next to
- * nothing, so each token tells something new.
+ * The choice: keeps pieces in the order of new weight per token. A mention that another kept piece already contains counts next
+ * to nothing, so every token adds something new. The header of `excerpt.ts` explains the whole algorithm.
  */
 
 import { chooseGreedily } from "../../search/greedy.ts";
@@ -11,14 +11,14 @@ import { isBlank, type TextPieces } from "./text-pieces.ts";
 export interface Slot {
   readonly unit: number;
   readonly textPieces: TextPieces;
-  /** Atoms of each piece, by number. */
+  /** The mentions of each piece, by number. */
   readonly mentions: readonly (readonly number[])[];
-  /** Kept whole as soon as its unit is: short arguments, calls that must stay as they are. */
+  /** Kept whole whenever its unit is kept: short texts, and calls that must stay as they are. */
   readonly isExact: boolean;
 }
 
 export interface ChoiceUnit {
-  /** What it costs to have it at all, without its texts. */
+  /** Tokens of the unit without its texts. They are spent as soon as any piece of the unit is kept. */
   readonly frameTokens: number;
   readonly slots: readonly number[];
 }
@@ -26,20 +26,20 @@ export interface ChoiceUnit {
 export interface ChoiceTask {
   readonly units: readonly ChoiceUnit[];
   readonly slots: readonly Slot[];
-  /** By number of the atom. */
+  /** By number of the mention. */
   readonly weights: Float64Array;
 }
 
-/** Said a second time, an atom is worth this much of itself. */
+/** Share of its weight that a mention still has if another kept piece already contains it. */
 const worthAgain = 0.005;
-/** What a mark costs between two kept pieces. */
+/** Tokens of a mark between two kept pieces. */
 const markTokens = 5;
 
 interface Option {
   readonly slot: number;
-  /** Undefined: nothing but to open the unit. */
+  /** Undefined: the option only opens the unit. */
   readonly piece: number | undefined;
-  /** All that is kept with it. */
+  /** All pieces that are kept together with it. */
   readonly pieces: readonly number[];
   readonly tokens: number;
   readonly gain: number;
@@ -72,12 +72,12 @@ export class Choice {
     return this.#kept[slot]?.[piece] === 1;
   }
 
-  /** Whether a kept piece mentions it. */
+  /** True if a kept piece contains the mention. */
   isMentioned(atom: number): boolean {
     return (this.#covered[atom] ?? 0) > 0;
   }
 
-  /** The unit is there, with everything that is exact about it. */
+  /** Keeps the unit, with all of its exact texts. */
   open(unit: number): void {
     if (this.isOpen(unit)) return;
     this.#isOpen[unit] = 1;
@@ -97,7 +97,7 @@ export class Choice {
     this.#count(slot, piece, 1);
   }
 
-  /** At least so many tokens of a text, the best of it first, and no line without a neighbour. */
+  /** Keeps at least this many tokens of a text, the best pieces first, and no line without a neighbour. */
   keepAtLeast(slot: number, tokens: number): void {
     const { pieces } = this.#task.slots[slot]?.textPieces ?? { pieces: [] };
     const best = [...pieces.keys()]
@@ -115,7 +115,7 @@ export class Choice {
     }
   }
 
-  /** Keeps what is worth most, as far as the room goes. Says whether it found anything. */
+  /** Keeps the pieces that add the most, as long as they fit into the room. Returns whether it found any. */
   fill(room: number): "filled" | "nothing" {
     let left = room;
     const before = this.#picks.length;
@@ -137,7 +137,7 @@ export class Choice {
     return this.#picks.length > before ? "filled" : "nothing";
   }
 
-  /** Takes the last picks back, until so many tokens are free; says how many it could. */
+  /** Takes back the last picks until this many tokens are free. Returns how many tokens it freed. */
   drop(tokens: number): number {
     let freed = 0;
     while (freed < tokens) {
@@ -202,13 +202,13 @@ export class Choice {
     return [...(textPieces?.pieces.keys() ?? [])].flatMap((piece) => this.#wanted(slot, piece));
   }
 
-  /** None, where it says nothing new. */
+  /** Empty if the piece says nothing new. */
   #wanted(slot: number, piece: number | undefined): readonly Option[] {
     const option = this.#option(slot, piece);
     return option !== undefined && option.gain > 0 ? [option] : [];
   }
 
-  /** The best way to have this piece: alone, or with one of its neighbours. */
+  /** The best way to keep this piece: alone, or with a neighbour if it needs one. */
   #option(slot: number, piece: number | undefined): Option | undefined {
     const { textPieces, unit } = this.#task.slots[slot] ?? {};
     if (textPieces === undefined || unit === undefined) return undefined;
@@ -247,7 +247,7 @@ export class Choice {
     return { slot, piece, pieces, gain, tokens: Math.max(1, tokens) };
   }
 
-  /** A gap more, or one less. */
+  /** The cost of one more gap, or the gain of one gap less. */
   #markTokens(slot: number, pieces: readonly number[]): number {
     const { textPieces } = this.#task.slots[slot] ?? {};
     if (textPieces === undefined || textPieces.json !== undefined || pieces.length === 0) return 0;
@@ -279,7 +279,7 @@ export class Choice {
     }, frameTokens);
   }
 
-  /** The nearest pieces before and behind that are not blank. */
+  /** The nearest pieces before and after it that are not blank. */
   #around(slot: number, piece: number): readonly number[] {
     const { pieces } = this.#task.slots[slot]?.textPieces ?? { pieces: [] };
     const towards = (step: 1 | -1): readonly number[] => {
@@ -308,7 +308,7 @@ function worth({ gain, tokens }: Option): number {
   return gain / tokens;
 }
 
-/** Of equals the earlier one, so that the same conversation gives the same choice. */
+/** Prefers the earlier of two equal options, so that the same conversation gives the same choice. */
 function isEarlier(one: Option, other: Option): boolean {
   return one.slot === other.slot ? (one.piece ?? -1) < (other.piece ?? -1) : one.slot < other.slot;
 }

@@ -1,4 +1,4 @@
-/** JSON with members and elements taken out: still JSON whatever is kept, and what is kept is byte for byte what it was. */
+/** JSON without some of its members and elements is still JSON, and the kept ones are unchanged byte for byte. */
 
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
@@ -19,14 +19,14 @@ function render(textPieces: JsonPieces, kept: readonly number[]): string {
   return renderJsonPieces(textPieces, { isKept: (piece) => isKept.has(piece), reference });
 }
 
-/** The pieces in which one of the words stands. */
+/** The pieces that contain one of the words. */
 function having(textPieces: JsonPieces, ...words: readonly string[]): readonly number[] {
   return textPieces.pieces.flatMap(({ text }, piece) =>
     words.some((word) => text.includes(word)) ? [piece] : [],
   );
 }
 
-/** As different programs write it: spaces, escapes, numbers that no JavaScript number can hold. */
+/** JSON as different programs write it: with spaces, escapes, and numbers that a JavaScript number cannot represent. */
 const leaf = fc.oneof(
   fc.constantFrom(
     "1",
@@ -66,7 +66,7 @@ const { value } = fc.letrec<{ value: string; object: string; array: string }>((t
         `{${gap}${members.map(([name, item]) => `${name}:${gap}${item}`).join(`${gap},${gap}`)}${gap}}`,
     ),
 }));
-/** Not empty: of an empty one nothing can be taken out. */
+/** Not empty, because nothing can be taken out of an empty object or array. */
 const document = value.filter((text) => /^[[{]\s*[^\]}\s]/.test(text));
 
 interface Chosen {

@@ -1,137 +1,82 @@
-/** JSON cut into its members and elements: what is left out is taken out of the text, and the text is still JSON. */
+/** Cuts JSON into its members and elements. The text without the left-out ones is still JSON. */
 
+import { type JsonNode, readJson } from "../../text/json-tree.ts";
 import { estimateTokens, segmentsOf } from "./long-lines.ts";
 
 export interface JsonPieces {
   readonly text: string;
-  readonly root: JsonNode;
+  readonly root: PiecesNode;
   readonly pieces: readonly Piece[];
 }
 
-/** Offsets into the text. `from` is where its key begins, if it has one. */
+/** Offsets into the text. `from` is the beginning of the key, if there is one. */
 interface Span {
   readonly from: number;
   readonly at: number;
   readonly end: number;
 }
 
-type JsonNode =
+type PiecesNode =
   | (Span & { readonly kind: "leaf"; readonly pieces: readonly number[] })
-  | (Span & { readonly kind: "object" | "array"; readonly children: readonly JsonNode[] });
+  | (Span & { readonly kind: "object" | "array"; readonly children: readonly PiecesNode[] });
 
-/** Deeper JSON is read as lines: nothing here may run out of stack. */
+/** Deeper JSON is treated as lines, because reading is recursive and must not overflow the stack. */
 const deepest = 100;
-/** A longer string is cut into stretches. */
+/** A longer string is cut into segments. */
 const longestString = 300;
 
-/** Undefined for any other text than one JSON object or array. */
+/** Undefined unless the text is one JSON object or array. */
 export function readJsonPieces(text: string, density: number): JsonPieces | undefined {
-  if (!/^\s*[[{]/.test(text) || !isJson(text)) return undefined;
+  const tree = /^\s*[[{]/.test(text) ? readJson(text) : undefined;
   const pieces: Piece[] = [];
-  const reader = new JsonReader(text);
-  const root = reader.read((span, frames) => {
-    const content = text.slice(span.at, span.end);
-    const isLong = content.length > longestString && content.startsWith('"');
-    const texts = isLong ? segmentsOf(content.slice(1, -1)) : [text.slice(span.from, span.end)];
-    return texts.map((piece) => {
-      const tokens = estimateTokens(piece, density) + commaTokens;
-      pieces.push({ text: piece, tokens, line: 0, needsNeighbour: false, frames });
-      return pieces.length - 1;
-    });
-  }, density);
+  const root = tree === undefined ? undefined : piecesNode(tree, [], { text, density, pieces });
   // Of an empty one there is nothing to leave out.
   return root === undefined || root.kind === "leaf" ? undefined : { text, root, pieces };
 }
 
+interface Cutting {
+  readonly text: string;
+  readonly density: number;
+  /** Those cut so far. */
+  readonly pieces: Piece[];
+}
+
+/** Undefined: something inside is too deep. */
+function piecesNode(
+  { kind, from, start: at, end, children }: JsonNode,
+  frames: readonly Frame[],
+  cutting: Cutting,
+): PiecesNode | undefined {
+  const span = { from, at, end };
+  const isContainer = kind === "object" || kind === "array";
+  if (isContainer && frames.length >= deepest) return undefined;
+  if (!isContainer || children.length === 0)
+    return { kind: "leaf", ...span, pieces: cutLeaf(span, frames, cutting) };
+  const key = cutting.text.slice(from, at);
+  const around = [...frames, { text: key, tokens: estimateTokens(key, cutting.density) + 2 }];
+  const inner: PiecesNode[] = [];
+  for (const child of children) {
+    const node = piecesNode(child, around, cutting);
+    if (node === undefined) return undefined;
+    inner.push(node);
+  }
+  return { kind, ...span, children: inner };
+}
+
 const commaTokens = 1;
 
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-type TakeLeaf = (span: Span, frames: readonly Frame[]) => readonly number[];
-
-/** Over a text that is known to be JSON: only where things begin and end is of interest. */
-class JsonReader {
-  readonly #text: string;
-  #at = 0;
-
-  constructor(text: string) {
-    this.#text = text;
-  }
-
-  read(take: TakeLeaf, density: number): JsonNode | undefined {
-    this.#skipSpace();
-    return this.#value({ from: this.#at, frames: [], take, density });
-  }
-
-  #value(place: Place): JsonNode | undefined {
-    const at = this.#at;
-    const opening = this.#text[at];
-    if (opening === "{" || opening === "[") return this.#container(place, opening);
-    if (opening === '"') this.#skipString();
-    else while (!/[,\]}\s]|^$/.test(this.#text[this.#at] ?? "")) this.#at++;
-    return this.#leaf(place, at);
-  }
-
-  #leaf({ from, frames, take }: Place, at: number): JsonNode {
-    const span = { from, at, end: this.#at };
-    return { kind: "leaf", ...span, pieces: take(span, frames) };
-  }
-
-  #container(place: Place, opening: "{" | "["): JsonNode | undefined {
-    const { from, frames, density } = place;
-    if (frames.length >= deepest) return undefined;
-    const at = this.#at;
-    const key = this.#text.slice(from, at);
-    const frame = { text: key, tokens: estimateTokens(key, density) + 2 };
-    const children: JsonNode[] = [];
-    this.#at++;
-    this.#skipSpace();
-    while (this.#text[this.#at] !== (opening === "{" ? "}" : "]")) {
-      const start = this.#at;
-      if (opening === "{") this.#skipKey();
-      const child = this.#value({ ...place, from: start, frames: [...frames, frame] });
-      if (child === undefined) return undefined;
-      children.push(child);
-      this.#skipSpace();
-      if (this.#text[this.#at] === ",") this.#at++;
-      this.#skipSpace();
-    }
-    this.#at++;
-    if (children.length === 0) return this.#leaf(place, at);
-    const kind = opening === "{" ? "object" : "array";
-    return { kind, from, at, end: this.#at, children };
-  }
-
-  #skipKey(): void {
-    this.#skipString();
-    this.#skipSpace();
-    this.#at++;
-    this.#skipSpace();
-  }
-
-  #skipString(): void {
-    this.#at++;
-    while (this.#text[this.#at] !== '"') this.#at += this.#text[this.#at] === "\\" ? 2 : 1;
-    this.#at++;
-  }
-
-  #skipSpace(): void {
-    while (/\s/.test(this.#text[this.#at] ?? "")) this.#at++;
-  }
-}
-
-interface Place {
-  readonly from: number;
-  readonly frames: readonly Frame[];
-  readonly take: TakeLeaf;
-  readonly density: number;
+function cutLeaf(
+  { from, at, end }: Span,
+  frames: readonly Frame[],
+  { text, density, pieces }: Cutting,
+): readonly number[] {
+  const content = text.slice(at, end);
+  const isLong = content.length > longestString && content.startsWith('"');
+  const texts = isLong ? segmentsOf(content.slice(1, -1)) : [text.slice(from, end)];
+  return texts.map((piece) => {
+    const tokens = estimateTokens(piece, density) + commaTokens;
+    return pieces.push({ text: piece, tokens, line: 0, needsNeighbour: false, frames }) - 1;
+  });
 }
 
 export function renderJsonPieces(
@@ -147,7 +92,7 @@ export function renderJsonPieces(
 
 function renderNode(
   text: string,
-  node: JsonNode,
+  node: PiecesNode,
   isKept: (piece: number) => boolean,
 ): string | undefined {
   const before = text.slice(node.from, node.at);
@@ -167,10 +112,10 @@ function renderNode(
   return `${before}${opening}${kept.join(comma)}${closing}`;
 }
 
-/** The kept stretches of a long string; an escape is never torn, because no stretch ends in the middle of one. */
+/** The kept segments of a long string. No segment ends inside an escape, so every escape stays whole. */
 function renderString(
   text: string,
-  { from, at, pieces, ...span }: Extract<JsonNode, { kind: "leaf" }>,
+  { from, at, pieces, ...span }: Extract<PiecesNode, { kind: "leaf" }>,
   isKept: (piece: number) => boolean,
 ): string | undefined {
   if (!pieces.some(isKept)) return undefined;
@@ -184,7 +129,7 @@ function renderString(
   return `${text.slice(from, at)}"${out}${isGap ? "…" : ""}"`;
 }
 
-/** What stands around a piece and must be kept with it. */
+/** The key and brackets of a container, which must be kept with the pieces inside it. */
 export interface Frame {
   readonly text: string;
   readonly tokens: number;
@@ -192,17 +137,17 @@ export interface Frame {
 
 export interface Piece {
   readonly text: string;
-  /** Estimated. */
+  /** Estimated tokens. */
   readonly tokens: number;
   readonly line: number;
-  /** A line says little without one of its neighbours. */
+  /** True for a line, because it says little without one of its neighbours. */
   readonly needsNeighbour: boolean;
-  /** From the outside in; only in JSON. */
+  /** The containers around the piece, from the outside in. Empty unless the text is JSON. */
   readonly frames: readonly Frame[];
 }
 
 export interface PiecesRendering {
   readonly isKept: (piece: number) => boolean;
-  /** With the first mark: where the rest is to be found. */
+  /** Added to the first mark: says where the rest can be found. */
   readonly reference: string;
 }

@@ -1,4 +1,4 @@
-/** Long lines in stretches: nothing is added, nothing is lost, no escape and no character is torn, and it takes linear time. */
+/** Cutting long lines into segments adds and loses nothing, splits no escape and no character, and takes linear time. */
 
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
@@ -8,7 +8,7 @@ import { estimateTokens, segmentsOf } from "./long-lines.ts";
 const seed = 20261115;
 const LONG = 1_000_000;
 
-/** Pieces that long lines are made of, with all that could be torn. */
+/** Parts of long lines, including everything that a cut could split. */
 const bits = fc.constantFrom(
   "word ",
   "a, ",
@@ -33,7 +33,7 @@ const longLine = fc
   .array(bits, { minLength: 40, maxLength: 400, size: "max" })
   .map((some) => some.join(""));
 
-/** Where each stretch but the last ends. */
+/** The offsets at which the segments end, except the last one. */
 function endsOf(line: string): readonly number[] {
   let at = 0;
   return segmentsOf(line)
@@ -46,7 +46,7 @@ function endsOf(line: string): readonly number[] {
 
 const escapes = /\\u[dD]8[0-9a-fA-F]{2}\\u[dD][eE][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\[^u]/g;
 
-/** Offsets that stand inside of an escape, or of an escaped pair, read from the beginning as a JSON reader does. */
+/** Offsets inside an escape or an escaped pair, found by reading from the beginning as a JSON reader does. */
 function insideEscapes(line: string): ReadonlySet<number> {
   const inside = new Set<number>();
   for (const match of line.matchAll(escapes))

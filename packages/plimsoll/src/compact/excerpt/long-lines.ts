@@ -1,8 +1,8 @@
-/** Long lines in stretches, and what a piece of text costs, roughly. */
+/** Cuts long lines into segments, and estimates the tokens of a text. */
 
 const segment = { least: 90, most: 160 };
 
-/** Where a long line is best cut: at escaped line ends, between elements, between sentences, between words. */
+/** The best places to cut a long line, in this order: at escaped line breaks, between elements, sentences and words. */
 const joints: readonly RegExp[] = [
   /(?<!\\)(?:\\\\)*(?=\\n)/g,
   /[}\]], ?/g,
@@ -12,7 +12,7 @@ const joints: readonly RegExp[] = [
   /\s/g,
 ];
 
-/** A very long line in stretches of about a hundred characters. No escape and no character is torn. */
+/** Cuts a very long line into segments of about a hundred characters. No escape and no character is split. */
 export function segmentsOf(line: string): readonly string[] {
   const segments: string[] = [];
   let at = 0;
@@ -37,7 +37,7 @@ function jointIn(window: string): number {
 const lowHalf = /^\\u[dD][c-fC-F][0-9a-fA-F]{2}/;
 const highHalf = /\\u[dD][89abAB][0-9a-fA-F]{2}$/;
 
-/** Behind an escape such as \n or \u00e9, and behind both halves of a character. `from` is known to be such a place. */
+/** Moves the end past an escape such as \n or \u00e9, and past both halves of a character. `from` must not be inside one. */
 function untorn(line: string, from: number, end: number): number {
   const whole = behindEscape(line, from, end);
   const isEscapedHalf =
@@ -62,8 +62,8 @@ function behindEscape(line: string, from: number, end: number): number {
 const run = /[A-Za-z]+|\d+|\s+|[^\sA-Za-z\d]+/g;
 
 /**
- * About what a tokenizer would say, at a fraction of its price: pieces are many, and only compared with each other.
- * `density` corrects it by what the whole text is known to cost.
+ * Roughly the count of a tokenizer, at a fraction of the time. Precision matters little: there are many pieces, and they are only
+ * compared with each other. `density` corrects the estimate by the known cost of the whole text.
  */
 export function estimateTokens(text: string, density = 1): number {
   let tokens = 0;
@@ -71,7 +71,7 @@ export function estimateTokens(text: string, density = 1): number {
   return tokens * density;
 }
 
-/** A space goes with the word behind it; digits come in threes, signs in pairs, long words in pieces. */
+/** A space counts with the word after it, digits in threes, signs in pairs, and a long word in parts. */
 function runTokens(match: string): number {
   const { length } = match;
   const code = match.charCodeAt(0);

@@ -1,4 +1,4 @@
-/** The ledger: what is mentioned where, and what makes it likely to be needed again. */
+/** Mention weights: what is mentioned where, and what makes it likely to be needed again. */
 
 import { describe, expect, test } from "vitest";
 import {
@@ -10,7 +10,7 @@ import {
 
 const MESSAGES = 10;
 
-/** Ten messages of a hundred tokens. */
+/** Ten messages of a hundred tokens each. */
 const frame = {
   startOf: Array.from({ length: MESSAGES + 1 }, (_, message) => message * 100),
   headLength: 1,

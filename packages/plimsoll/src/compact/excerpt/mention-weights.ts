@@ -1,15 +1,16 @@
 /**
- * The ledger: which atoms a conversation mentions, where, and how likely a later turn is to refer to each of them.
- * The source for everything that must decide what is worth keeping.
+ * Mention weights: the mentions of a conversation, where they are, and how likely a later turn is to refer to each of them. The
+ * excerpt decides by these weights which lines are worth keeping.
  */
 
 import { type MentionKind, mentionsIn, worthOfStanding } from "../../search/mentions.ts";
 import { tellingWords } from "../../search/words.ts";
+import { alarmOf, isErrorLine } from "../../text/trouble.ts";
 
-/** Who says it: a call of the agent, its words, the user, a result, anything else. */
+/** Who says it: a call of the agent, the agent's words, the user, a tool result, or anything else. */
 export type Voice = "call" | "agent" | "user" | "result" | "other";
 
-/** A stretch of a message that was read. */
+/** A piece of a message, as it was read. */
 export interface Utterance {
   /** Index of the message. */
   readonly message: number;
@@ -17,27 +18,27 @@ export interface Utterance {
   readonly text: string;
 }
 
-/** Beside atoms: plain words, and lines that say what went wrong or what was decided. */
+/** Mentions, and in addition plain words, and lines that report an error or a decision. */
 export type WeightedKind = MentionKind | "word" | "news";
 
-/** Atoms by number: the same string has the same number. */
+/** Mentions by number. Equal strings have the same number. */
 export interface MentionWeights {
   readonly names: readonly string[];
   readonly kinds: readonly WeightedKind[];
-  /** Of each utterance, in the order in which they were given. */
+  /** The mentions of each utterance, in the order of the utterances. */
   readonly mentions: readonly (readonly number[])[];
-  /** 0: known from the head, or not worth anything. */
+  /** 0: the head already contains the mention, or it is worth nothing. */
   readonly weights: Float64Array;
 }
 
 export interface MentionFrame {
-  /** Tokens before each message, and of all: how old a mention is. */
+  /** Tokens before each message, and the total as the last element. They tell how old a mention is. */
   readonly startOf: readonly number[];
-  /** Messages before this one are always seen. */
+  /** Messages before this one are always visible. */
   readonly headLength: number;
 }
 
-/** How often things of a kind are taken up again, relative to file names. */
+/** How often things of a kind are mentioned again, relative to paths and names. */
 const kindWeight: Readonly<Record<MentionKind, number>> = {
   file: 1.2,
   path: 1,
@@ -48,12 +49,12 @@ const kindWeight: Readonly<Record<MentionKind, number>> = {
   email: 0.7,
   number: 0.5,
 };
-/** What the agent itself used it will use again; errors a little. */
+/** Added to the weight, depending on who mentioned it. The agent will most likely reuse what it used. Errors add a little. */
 const used = { call: 1.5, agent: 1, user: 0.3, error: 0.3 };
 const ageing = 0.7;
-/** A line that says what went wrong or was decided, beside an identifier that was used a few times. */
+/** Weight of a line that reports an error or a decision, similar to that of an identifier that was used a few times. */
 const newsWeight = 1;
-/** A plain word, beside an identifier: it decides only where there is little else. */
+/** Weight of a plain word. It is so small that it matters only where there is little else. */
 const wordWeight = 0.005;
 
 interface MentionCount {
@@ -64,7 +65,7 @@ interface MentionCount {
   isAsked: boolean;
   isInError: boolean;
   isInHead: boolean;
-  /** Atoms in the message that has the fewest of them. */
+  /** Number of mentions in the message that has the fewest, among the messages that contain this one. */
   fewest: number;
 }
 
@@ -110,20 +111,16 @@ interface Read {
 }
 
 /** What went wrong, and what was decided: worth its line beyond the names in it. */
-const errorLine =
-  /^\s*(?:E\s+)?(?:[\w.]*(?:Error|Exception|Failure)\b|FAILED\b|FAIL:|fatal:|panic:|error(?:\[\w+\])?:)/;
 const decision =
   /\b(?:decided|we(?:'ll| will) (?:use|keep|go)|let's (?:use|go with)|the fix is|root cause|instead of|turns out|because the)\b/i;
 const longestNews = 120;
 
 function newsIn(text: string, voice: Voice): readonly string[] {
   const isNews =
-    (voice === "result" && errorLine.test(text)) ||
+    (voice === "result" && isErrorLine(text)) ||
     ((voice === "agent" || voice === "user") && decision.test(text));
   return isNews ? [`\u0001${text.trim().replaceAll(/\d+/g, "0").slice(0, longestNews)}`] : [];
 }
-
-const trouble = /\b(?:error|exception|traceback|failed|failure|fatal|panic|denied|not found)\b/i;
 
 function countMentions(
   utterances: readonly Utterance[],
@@ -133,7 +130,7 @@ function countMentions(
   const crowd = crowdOf(utterances, mentions, kinds);
   const mentionCounts: (MentionCount | undefined)[] = kinds.map(() => undefined);
   for (const [index, { message, voice, text }] of utterances.entries()) {
-    const isError = voice === "result" && trouble.test(text);
+    const isError = voice === "result" && alarmOf(text) === 3;
     for (const number of mentions[index] ?? []) {
       const mention = mentionCounts[number] ?? noMentions();
       mentionCounts[number] = mention;
@@ -167,7 +164,7 @@ function isAtom(kind: WeightedKind | undefined): boolean {
   return kind !== "word" && kind !== "news";
 }
 
-/** Distinct atoms of each message. */
+/** Number of distinct mentions in each message. */
 function crowdOf(
   utterances: readonly Utterance[],
   mentions: Read["mentions"],

@@ -1,51 +1,54 @@
-/** What an excerpt keeps whatever it weighs: the newest exchanges, the user's own words, what has the highest priority. */
+/** The pieces that an excerpt always keeps: newest exchanges, the user's own words, pinned messages, units of priority 1. */
 
 import type { VisibleConversation } from "../../message/strategy.ts";
 import { isTalk } from "../relevance/task.ts";
 import type { Choice } from "./greedy-choice.ts";
 import { type PlacedSlot, type Slots, unitIndex } from "./texts-to-cut.ts";
 
-/** usual: with a margin. least: only what must be, for a room that the usual duties would overfill. */
+/** usual: with a margin. least: only the minimum, for a room that the usual pieces would overfill. */
 export type Strictness = "usual" | "least";
 
-/** Shares of the room that is left beside the head. */
+/** The newest exchanges stay up to the smaller of these shares of the history and of the room after the head. */
 const recent = { ofHistory: 0.105, ofRoom: 0.42 };
-/** Newest exchanges that stay whole beyond their duty, for coherence. */
+/** Share of the room for the newest exchanges that stay whole, for coherence. */
 const wholeTail = { usual: 0.15, least: 0 };
 const usersShare = { usual: 0.31, least: 0.3 };
 const importantShare = 0.85;
-/** The user's last words stay whole up to this. */
+/** The user's last message stays whole up to this share of the room … */
 const lastWords = 0.5;
-/** … and up to so many characters whatever the room. */
+/** … and in any room if it has at most this many characters. */
 const shortestLastWords = 2000;
-/** One text of more than this is cut to its beginning … */
+/** A text over one of these limits is cut to its beginning … */
 const oversized = { tokens: 400, ofRoom: 0.2 };
-/** … of so many characters. */
+/** … of this many characters. */
 const beginning = 210;
 const charactersPerToken = 5;
-/** Of a recent result at least this much stays, though never more than this of the room is asked for. */
+/** At least this share of a recent result stays, or this share of the room if that is less, plus a few tokens. */
 const resultFloor = {
   usual: { ofResult: 0.45, ofRoom: 0.1, tokens: 8 },
   least: { ofResult: 0.4, ofRoom: 0.09, tokens: 4 },
 };
-/** Arguments of this many newest exchanges stay as they are. */
+/** Number of newest exchanges whose call arguments stay as they are. */
 const exactExchanges = 10;
 
 type StrictRoom = Room & { readonly strictness: Strictness };
 
 export interface Room {
-  /** Tokens for everything behind the head. */
+  /** Tokens for everything after the head. */
   readonly tokens: number;
-  /** What there is to say in it, and what the view says of it now. */
+  /** Tokens of the whole history, and of the part that the view shows now. */
   readonly historyTokens: number;
   readonly nowTokens: number;
   readonly headLength: number;
 }
 
-/** Without tools a conversation is talk: every turn is somebody's words, and they compete on equal terms. */
+/** In a conversation without tools every message is somebody's words, so all of them compete on equal terms. */
 const talk = { recentOfRoom: 0.15, users: 0 };
 
-/** With calls or without: whichever way they are counted, it is not one of the newest. */
+/**
+ * The first message whose call arguments stay as they are. Counts the newest exchanges once among all and once among those with
+ * calls, and takes the earlier start.
+ */
 export function exactCallsFrom({ messages }: VisibleConversation, { headLength }: Room): number {
   const starts = exchangeStarts(messages, headLength);
   const calling = starts.filter((index) =>
@@ -59,7 +62,7 @@ export function oversizedTokens({ tokens }: Room): number {
   return tokens * oversized.ofRoom;
 }
 
-/** An exchange here: a message of the model, and everything up to the next one. Where no model speaks, each message. */
+/** An exchange here is a message of the model and all up to the next one. If no model has spoken, each message is one. */
 function exchangeStarts(
   messages: VisibleConversation["messages"],
   headLength: number,
@@ -70,7 +73,7 @@ function exchangeStarts(
   return history.filter((index) => isModel(index) || index === headLength);
 }
 
-/** Keeps what must be kept; the rest of the room is for what is worth it. */
+/** Keeps the pieces that must stay. The rest of the room is for pieces that are worth it. */
 export function keepMandatory(
   choice: Choice,
   conversation: VisibleConversation,
@@ -103,7 +106,7 @@ interface NewestTask {
   readonly ofRoom: number;
 }
 
-/** The newest exchanges as far as it is their duty, and the very newest whole. */
+/** Keeps the newest exchanges, the very newest of them whole. */
 function keepNewest(
   choice: Choice,
   conversation: VisibleConversation,
@@ -144,11 +147,11 @@ interface UsersTask {
   readonly room: StrictRoom;
   readonly open: (message: number) => readonly number[];
   readonly share: number;
-  /** The slots of a message in which the user speaks. */
+  /** The slots of a message that contain the user's words. */
   readonly own: (message: number) => readonly number[];
 }
 
-/** The user's own words, newest first, as far as their share of the room goes; the newest always. */
+/** Keeps the user's own words, newest first, up to their share of the room. The newest always stay. */
 function keepUsers(choice: Choice, conversation: VisibleConversation, task: UsersTask): void {
   const { slots, room, open, share } = task;
   let taken = 0;
@@ -167,7 +170,7 @@ function keepUsers(choice: Choice, conversation: VisibleConversation, task: User
   }
 }
 
-/** What the user said, newest first; the same words, as from a harness that repeats itself, once. */
+/** The user's messages, newest first. Equal ones, as from a harness that repeats itself, occur only once. */
 function* userMessages(
   { messages }: VisibleConversation,
   { slots, room, own: wordsOf }: UsersTask,
@@ -203,10 +206,12 @@ function keepRecent(
   choice.keepAtLeast(index, Math.min(tokensOf(slot) * ofResult, room.tokens * ofRoom) + tokens);
 }
 
-/** For the estimate of a text, which may be off: when in doubt a text is kept whole, and counted as if it were cut … */
+/**
+ * The estimate for a text may be off. In doubt, a text is kept whole but counted as if it were cut. With `least` there is no
+ * margin, because that could overfill the room.
+ */
 const margins = { usual: { kept: 1.1, counted: 0.9 }, least: { kept: 1, counted: 1 } };
 
-/** … but not where that would overfill the room. */
 function isOversized(slot: PlacedSlot | undefined, room: Room, margin: number): boolean {
   const tokens = tokensOf(slot);
   const limit = Math.min(oversized.tokens, room.tokens * oversized.ofRoom);
@@ -220,7 +225,7 @@ function mandatoryTokens(slot: PlacedSlot | undefined, room: StrictRoom): number
     : tokens;
 }
 
-/** A text whole, or its beginning if it is long. */
+/** Keeps a text whole, or only its beginning if it is long. */
 function keepMandatorySlot(
   choice: Choice,
   slots: readonly PlacedSlot[],
@@ -246,7 +251,10 @@ interface ImportantTask extends Pick<Slots, "slots" | "units"> {
   readonly room: Room;
 }
 
-/** What has priority 1 stays whole, newest first, while it leaves room for others; then it is chosen from like the rest. */
+/**
+ * Keeps units of priority 1 whole, newest first, while they leave room for others. The remaining ones compete like everything
+ * else. Pinned messages always stay whole, unless they may give way.
+ */
 function keepImportant(
   choice: Choice,
   conversation: VisibleConversation,

@@ -1,4 +1,4 @@
-/** The text behind the head: what it says, how much it may cost, and whose handle it shows. */
+/** The text after the head: what it says, how much it may cost, and which handle it shows. */
 
 import { describe, expect, test } from "vitest";
 import { HANDLE } from "../../../test/generate/seen.ts";

@@ -1,10 +1,10 @@
-/** The text of ours behind the head: that the conversation was shortened, where the rest is, and what else was mentioned. */
+/** Plimsoll's text after the head: says that the conversation was shortened, where the rest is, and what else was mentioned. */
 
 import { excerptNotice } from "../../text/for-models.ts";
 import { estimateTokens } from "./long-lines.ts";
 import type { MentionWeights } from "./mention-weights.ts";
 
-/** Stands for the handle until it is known; tokenizers make at least as much of it as of nearly any other. */
+/** Placeholder until the handle is known. Tokenizers count at least as many tokens for it as for nearly any other handle. */
 const handlePlace = "pl_k7M2q9X4w8Z3v5T1y6R0pN";
 
 export interface Notice {
@@ -12,7 +12,7 @@ export interface Notice {
   readonly tokens: number;
 }
 
-/** With less room than this, every word counts. */
+/** With less room than this the notice is brief, because every word counts. */
 const roomForWords = 1500;
 
 export function noticeFor(room: number, hasArchive: boolean): Notice {
@@ -23,11 +23,11 @@ export function noticeFor(room: number, hasArchive: boolean): Notice {
 
 export interface Naming {
   readonly isMentioned: (atom: number) => boolean;
-  /** Said, but no longer introduced. */
+  /** Mentions that are visible, but no longer introduced. */
   readonly dangling: readonly number[];
 }
 
-/** At most so many tokens, roughly. */
+/** `limit` is the approximate maximum number of tokens. */
 export function digestText(
   { text, tokens }: Notice,
   mentionWeights: MentionWeights,
@@ -43,7 +43,7 @@ export function withHandle(digest: string, handle: string): string {
   return digest.replace(handlePlace, handle);
 }
 
-/** What weighs most, as much as fits. */
+/** The names that are worth most, as many as fit. */
 function named(
   { names, kinds, weights }: MentionWeights,
   atoms: readonly number[],
@@ -51,7 +51,7 @@ function named(
 ): readonly string[] {
   const wanted = atoms
     .filter((atom) => kinds[atom] !== "word" && kinds[atom] !== "news" && (weights[atom] ?? 0) > 0)
-    // A handle that somebody wrote must not look like ours.
+    // A handle that somebody else wrote must not look like one of Plimsoll's.
     .filter((atom) => !names[atom]?.includes("pl_"))
     .map((atom) => ({ atom, cost: estimateTokens(names[atom] ?? "") + 1 }))
     .map(({ atom, cost }) => ({ atom, cost, worth: (weights[atom] ?? 0) / cost ** 0.7 }))

@@ -1,4 +1,4 @@
-/** From a choice to what the model would see: messages that say less, and ranges that are gone. */
+/** Turns a choice into the messages that the model would see: shortened messages, and ranges that are removed. */
 
 import type { JsonObject, JsonValue } from "../../message/json.ts";
 import type { Message, Part } from "../../message/message.ts";
@@ -11,10 +11,10 @@ import type { Choice } from "./greedy-choice.ts";
 import { renderPieces } from "./text-pieces.ts";
 import type { PlacedSlot, SlotPlace, Slots } from "./texts-to-cut.ts";
 
-/** A gap between messages of less than this goes without a mark. */
+/** A gap between messages of fewer tokens than this gets no mark. */
 const markedGapTokens = 1000;
 
-/** Without texts of ours behind the head. */
+/** Does not include Plimsoll's text after the head. */
 export interface RenderedChoice {
   readonly messages: ReadonlyMap<number, RenderedMessage>;
   readonly gone: readonly TruncationRange[];

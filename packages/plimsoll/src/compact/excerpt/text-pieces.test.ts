@@ -1,4 +1,4 @@
-/** Texts cut into lines and put together again: what is kept stays as it is and where it is, and marks say what is missing. */
+/** Texts cut into pieces and put together again: kept pieces stay unchanged and in place, and marks say what is missing. */
 
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
@@ -52,7 +52,7 @@ const chosen: fc.Arbitrary<Chosen> = fc
   })
   .filter(({ textPieces }) => textPieces.json === undefined);
 
-/** Every mark of a rendered text: how many lines it says are missing. */
+/** Matches every mark of a rendered text, with the number of missing lines. */
 const mark = /^… (\d+) lines?(?: #17)?$/;
 
 describe("a text of lines", () => {

@@ -1,6 +1,6 @@
 /**
- * A sheet: one text of a message, cut into pieces that are kept or left out, and put together again. Kept pieces stay byte
- * for byte and in order; what is left out is marked where it stood.
+ * One text of a message, cut into pieces that are kept or left out, and put together again. Kept pieces stay byte for byte and in
+ * order, and a mark replaces the others.
  */
 
 import {
@@ -19,9 +19,9 @@ export interface TextPieces {
 }
 
 export interface PiecesReading {
-  /** Tokens per estimated token. */
+  /** Real tokens per estimated token. */
   readonly density: number;
-  /** Said by a person or a model: not torn before it is really long. */
+  /** Written by a person or a model. Its lines are split only if they are really long. */
   readonly isProse: boolean;
 }
 
@@ -49,7 +49,7 @@ export function isBlank({ text }: Piece): boolean {
   return text.trim() === "";
 }
 
-/** The text with marks for what is left out; the text itself when nothing but blank lines is. */
+/** The text with marks for the pieces that are left out. If only blank lines are left out, the unchanged text. */
 export function renderPieces(textPieces: TextPieces, rendering: PiecesRendering): string {
   const { pieces, json, text } = textPieces;
   const isWhole = pieces.every((piece, index) => rendering.isKept(index) || isBlank(piece));
@@ -76,7 +76,7 @@ function renderLines({ pieces }: TextPieces, { isKept, reference }: PiecesRender
   return out;
 }
 
-/** What stands between two kept pieces: how the line of the first goes on, the lines between, how that of the second begins. */
+/** The text between two kept pieces: the rest of the first one's line, the lines between, and the start of the second one's. */
 function joint(
   before: Piece | undefined,
   behind: Piece | undefined,
@@ -102,7 +102,7 @@ function joint(
   ].join("\n");
 }
 
-/** Of a long line that is torn, a blank stretch is no line. */
+/** A blank segment of a long line does not count as a line. */
 function blankLines(
   before: Piece | undefined,
   behind: Piece | undefined,
@@ -113,7 +113,7 @@ function blankLines(
   return [...lines].map(() => "");
 }
 
-/** A mark with a number in it must not run into the text behind it. */
+/** Separates a mark that contains a number from the text after it. */
 function apart(marked: string): string {
   return marked === "…" ? marked : `${marked} `;
 }

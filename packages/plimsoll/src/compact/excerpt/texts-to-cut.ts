@@ -1,4 +1,4 @@
-/** From messages to slots: every text that may be shortened, cut into pieces, with what its pieces mention. */
+/** Finds every text that may be shortened (a slot), cuts it into pieces, and reads what the pieces mention. */
 
 import { isObject, type JsonObject, type JsonValue, parseObject } from "../../message/json.ts";
 import type { Message, Part, ToolCallPart } from "../../message/message.ts";
@@ -13,15 +13,15 @@ import {
 } from "./mention-weights.ts";
 import { readPieces, type TextPieces } from "./text-pieces.ts";
 
-/** Where a text stands. */
+/** The position of a text. */
 export interface SlotPlace {
   readonly message: number;
   readonly part: number;
-  /** Inside a result. */
+  /** Index inside a result. */
   readonly inner?: number;
-  /** Inside the arguments of a call. */
+  /** Path inside the arguments of a call. */
   readonly path?: readonly (string | number)[];
-  /** The whole of the arguments, as JSON. */
+  /** The text is all of the arguments, as JSON. */
   readonly isInput?: true;
 }
 
@@ -37,20 +37,20 @@ export interface Slots {
 }
 
 export interface SlotReading {
-  /** Messages before this one stand as they are. */
+  /** Messages before this one stay as they are. */
   readonly headLength: number;
   /** Calls from this message on keep their arguments … */
   readonly exactFrom: number;
-  /** … unless they alone take more than this. */
+  /** … unless a single one takes more than this. */
   readonly oversizedTokens: number;
 }
 
-/** A shorter string in the arguments of a call stays: it is what was done. */
+/** A shorter string in the arguments of a call stays, because it says what was done. */
 const shortestCut = 200;
 const messageTokens = 4;
-/** A text of no more than this is not worth a mark in its place. */
+/** A text of at most this many tokens is not worth replacing with a mark. */
 const shortestText = 10;
-/** An estimate may be off by this. */
+/** An estimate may be off by this factor. */
 const surely = 1.2;
 
 export function readSlots(conversation: VisibleConversation, reading: SlotReading): Slots {
@@ -75,7 +75,7 @@ export function readSlots(conversation: VisibleConversation, reading: SlotReadin
   return { slots, mentionWeights, units: unitsOf(conversation, slots) };
 }
 
-/** The pieces of all texts in one row, each with the frames around it, and which stretch of the row each text has. */
+/** The pieces of all texts in one list, each with the frames around it, and the part of the list that belongs to each text. */
 function utterancesOf(texts: readonly PlacedText[]): {
   readonly utterances: readonly Utterance[];
   readonly spans: readonly (readonly [number, number])[];
@@ -97,7 +97,7 @@ function utterancesOf(texts: readonly PlacedText[]): {
   return { utterances, spans };
 }
 
-/** The unit of each message; -1: it is in none. */
+/** The unit of each message. -1: it belongs to no unit. */
 export function unitIndex({ units, messages }: VisibleConversation): readonly number[] {
   const of = messages.map(() => -1);
   for (const [unit, { first, last }] of units.entries()) of.fill(unit, first, last + 1);
@@ -186,7 +186,7 @@ function voiceOf({ role }: Message): Voice {
   return role === "user" ? "user" : role === "tool" ? "result" : "other";
 }
 
-/** Signed thinking vouches for what stands beside it. */
+/** True if the message must not change. Signed thinking also covers the parts next to it. */
 function isBound({ role, parts, stays }: Message): boolean {
   return (
     role === "system" ||
@@ -248,14 +248,14 @@ interface Leaf {
   readonly value: string | number | boolean | null;
 }
 
-/** Written again, a number beyond 2^53 would be another one: such arguments stay as they are. */
+/** Numbers beyond 2^53 would change if they were written again, so such arguments stay as they are. */
 const hugeNumber = /[0-9]{16}/;
 
 function parseInput(input: string): JsonObject | undefined {
   return hugeNumber.test(input) ? undefined : parseObject(input);
 }
 
-/** Keys and values on lines, as a reader would see them. */
+/** Keys and values, one per line, as a reader would see them. */
 function spelled(input: JsonValue): string {
   return leavesOf(input)
     .map(({ path, value }) => `${path.join(".")}: ${String(value)}`)

@@ -1,4 +1,4 @@
-/** The user's rules: what of them a view no longer says is said in its summary, word for word. */
+/** The user's rules. The summary repeats those that the view no longer contains, word for word. */
 
 import { messageText } from "../../message/message.ts";
 import type { VisibleConversation } from "../../message/strategy.ts";
@@ -8,10 +8,10 @@ import { isTalk } from "../relevance/task.ts";
 import { estimateTokens } from "./long-lines.ts";
 import type { RenderedChoice } from "./render-choice.ts";
 
-/** Of the room; rules beyond it are left to the choice like everything else. */
+/** Limit for the repeated rules. Rules beyond it compete like everything else. */
 const bound = { ofRoom: 0.02, tokens: 300 };
 
-/** Those of the messages behind the head, the heaviest first. In mere talk nobody lays down rules for an agent. */
+/** The rules in messages after the head, heaviest first. Without tools there is no agent to give rules to, so there are none. */
 export function rulesOf(conversation: VisibleConversation, headLength: number): readonly Fact[] {
   if (isTalk(conversation)) return [];
   const said = conversation.messages.slice(headLength).map(({ message, number, original }) => ({

@@ -1,4 +1,4 @@
-/** Relevance: by rank within the session, whatever it is judged by; and an embedder that must not hold up a request. */
+/** Relevance is a rank within the session, however it is measured; and a slow embedder must not hold up a request. */
 
 import { describe, expect, test } from "vitest";
 import { assistant, prose, shell, user } from "../../../test/generate/said.ts";
@@ -18,7 +18,7 @@ const talk = seenFrom([
   ...shell("grep -n charge berth.py", "12: charge twice"),
 ]);
 
-/** A clock that moves by hand. */
+/** A clock that the test moves by hand. */
 function clock(): { now: () => number; pass: (ms: number) => void } {
   let time = 0;
   return { now: () => time, pass: (ms) => (time += ms) };
@@ -28,7 +28,7 @@ interface Watched extends Embedder {
   readonly batches: (readonly string[])[];
 }
 
-/** Points along one axis for texts about soup, along the other for everything else, and asks for soup. */
+/** A fake embedder: texts about soup point along one axis, all other texts along the other. */
 function embedder(during: () => void = () => undefined): Watched {
   const batches: (readonly string[])[] = [];
   return {

@@ -1,11 +1,11 @@
 /**
- * Relevance: how much each unit has to do with the current task, 0…1 by rank within the session. Terms (BM25) and meaning
- * (an embedder, or static word vectors) are added up.
+ * Relevance: how much each unit has to do with the current task, as a rank within the session from 0 to 1. It adds up shared
+ * terms (BM25) and meaning (an embedder, or static word vectors).
  */
 
 import { messageText } from "../../message/message.ts";
 import type { VisibleConversation } from "../../message/strategy.ts";
-import { createTermIndex } from "../../search/bm25.ts";
+import { buildTermIndex } from "../../search/bm25.ts";
 import { createStaticEmbedder, type Embedder } from "../../search/embed.ts";
 import { calibrate, fuseScores, type WeightedScores } from "../../search/fuse.ts";
 import { cosine, type WordVectors } from "../../search/vectors.ts";
@@ -14,26 +14,29 @@ import { taskText } from "./task.ts";
 import { TimedEmbedder } from "./timed-embedder.ts";
 
 export interface RelevanceParts {
-  /** A model of meaning. Contract: it may fail or be slow; then the word vectors take its place. */
+  /** A model of meaning. It may fail or be slow; then the word vectors replace it. */
   readonly embedder?: Embedder;
   readonly vectors?: WordVectors;
-  /** Milliseconds; needed to use an embedder at all, since one that is too slow must be noticed. */
+  /** The time in milliseconds. Without a clock the embedder is not used, because nobody could notice that it is too slow. */
   readonly now?: () => number;
 }
 
 export interface Relevance {
-  /** Of every unit, in order. */
+  /** The relevance of every unit, in order. */
   of(conversation: VisibleConversation): Promise<readonly number[]>;
 }
 
-/** A model of sentences reads about so much. */
+/** A sentence model reads about this many characters. */
 const embeddedChars = 1_200;
-/** Of a very long unit, its beginning and its end. */
+/** Characters read from the beginning and the end of a very long unit. */
 const readChars = { head: 16_000, tail: 4_000 };
-/** Beside BM25's 1: measured for static vectors (see fuse.ts); a model of sentences is believed as much as the terms. */
+/**
+ * Weights relative to BM25's 1. The one for static vectors was measured (see fuse.ts); a sentence model counts as much as the
+ * terms.
+ */
 const weights = { static: 0.3, embedder: 1 };
 
-/** Remembers vectors from one compaction to the next: make one for a process, not one for a call. */
+/** Remembers vectors between compactions, so create it once per process and not once per call. */
 export function createRelevance({ embedder, vectors, now }: RelevanceParts): Relevance {
   const model =
     embedder === undefined || now === undefined ? undefined : new TimedEmbedder(embedder, now);
@@ -63,12 +66,11 @@ export function unitText({ messages }: VisibleConversation, first: number, last:
 }
 
 function termScores(task: string, texts: readonly string[]): Float64Array {
-  const index = createTermIndex();
-  for (const text of texts) index.add([{ text }]);
+  const index = buildTermIndex(texts.map((text) => [text]));
   return index.scores(new Map(termsOf(task).map((term) => [term, 1])));
 }
 
-/** `texts` begins with the task. */
+/** The first text is the task. */
 async function meaningScores(
   texts: readonly string[],
   model: TimedEmbedder | undefined,

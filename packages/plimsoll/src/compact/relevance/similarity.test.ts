@@ -1,4 +1,4 @@
-/** How near texts are: by what they say, not by how long they are. */
+/** Similarity of texts depends on their words, not on their length. */
 
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";

@@ -1,13 +1,13 @@
-/** How near two texts are in what they say: by their terms. 0…1. */
+/** Similarity of two texts by their terms, from 0 to 1. */
 
 import { termsOf } from "../../search/words.ts";
 
-/** Cosine of the terms' frequencies, where the tenth mention counts far less than the first. Nothing is like nothing. */
+/** Cosine of the damped term frequencies: a tenth mention counts far less than the first. Two empty texts are equal (1). */
 export function similarityOf(ones: readonly string[], others: readonly string[]): number {
   return cosineOf(frequencies(ones), frequencies(others));
 }
 
-/** Of what a text says, the share that its source says too: what is made up lowers it. A text that says nothing has all of it. */
+/** Share of the text's terms that also occur in the source. Invented content lowers it. A text without terms has a share of 1. */
 export function shareFoundIn(text: string, source: string): number {
   const terms = new Set(termsOf(text));
   if (terms.size === 0) return 1;

@@ -1,13 +1,12 @@
-/** The current task: what the user asked first and last, and what the model said last. */
+/** The current task: the user's first and last words, and the model's last words. */
 
 import type { Message } from "../../message/message.ts";
 import type { VisibleConversation } from "../../message/strategy.ts";
 import { headLength, isSpoken } from "../units/head.ts";
 
-/** Of one message no more than this says what it is about. */
+/** Only the first characters of each message are used; they say what it is about. */
 const queryCharacters = 4000;
 
-/** Goal, the user's last words, the model's last words. */
 export function taskText({ messages }: Pick<VisibleConversation, "messages">): string {
   const isSpokenMessage = ({ role, parts }: Message): boolean =>
     role === "assistant" && parts.some(({ kind }) => kind === "text");
@@ -22,7 +21,7 @@ export function taskText({ messages }: Pick<VisibleConversation, "messages">): s
     .join("\n");
 }
 
-/** Without tools a conversation is talk: every turn is somebody's words, and there is no work to sum up. */
+/** True for a conversation without tool calls. It is only talk, and there is no work to summarise. */
 export function isTalk({ messages }: Pick<VisibleConversation, "messages">): boolean {
   return !messages.some(({ message }) =>
     message.parts.some(({ kind }) => kind === "tool-call" || kind === "tool-result"),

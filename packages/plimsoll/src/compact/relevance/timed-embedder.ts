@@ -1,19 +1,22 @@
-/** An embedder that must not hold up a request: in batches, remembered by content, left alone for a while when it is slow. */
+/**
+ * Keeps an embedder from holding up a request: asks in batches, remembers vectors by text, and pauses a slow embedder for a
+ * while.
+ */
 
 import { BoundedMap } from "../../bounds/bounded-map.ts";
 import type { Embedder } from "../../search/embed.ts";
 
-/** All vectors are of one make, or there are none. */
+/** Either all vectors come from the same embedder, or there are none. */
 type Embedded =
   | { readonly kind: "vectors"; readonly vectors: readonly Float32Array[] }
   | { readonly kind: "failed" | "slow" | "resting" };
 
-/** A batch that takes longer is too slow. */
+/** A batch that takes longer than this is too slow. */
 const slowestBatchMs = 100;
 const batchSize = 32;
-/** More at once would hold up a request, fast as each batch may be. */
+/** More batches at once would hold up a request, however fast each one is. */
 const batchesMax = 20;
-/** So long a vector is remembered, and so long an embedder that failed or was slow is left alone. */
+/** How long a vector is remembered, and how long an embedder is left alone after it failed or was slow. */
 const rememberedMs = 5 * 60_000;
 const rememberedMax = 4_096;
 

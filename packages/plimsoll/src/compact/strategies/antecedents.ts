@@ -1,13 +1,14 @@
-/** What messages that stay refer to, and only messages that go have said: it is named in the text of ours behind the head. */
+/** Names that remaining messages use but only removed messages introduced. They are added to the text after the head. */
 
 import { messageText } from "../../message/message.ts";
-import type { CountTokens, VisibleConversation } from "../../message/strategy.ts";
+import type { CountTokens, Proposal, VisibleConversation } from "../../message/strategy.ts";
 import { type MentionKind, mentionsIn } from "../../search/mentions.ts";
 import { formatSummary, type Item, parseSummary, type Section } from "../summary/format.ts";
 import { headLength } from "../units/head.ts";
+import { namesRoom, sharedNotice, summaryBody } from "../units/notices.ts";
 import type { TruncationRange } from "../units/truncation-range.ts";
 
-/** A number that is named without its line says nothing. */
+/** Numbers are not listed, because a number without its line says nothing. */
 const sections: Readonly<Partial<Record<MentionKind, Section>>> = {
   path: "Files",
   file: "Files",
@@ -17,14 +18,14 @@ const sections: Readonly<Partial<Record<MentionKind, Section>>> = {
 };
 
 export interface NamesTask {
-  /** The summary that stands there, or that comes; undefined when there is none. */
+  /** The existing or the new summary. Undefined: there is none. */
   readonly body: string | undefined;
-  /** For names. */
+  /** Maximum number of tokens for the names. */
   readonly tokens: number;
   readonly count: CountTokens;
 }
 
-/** The body with names, those first that are referred to most; undefined when there would be nothing in it. */
+/** The body with the names added, those with the most references first. Undefined: it would be empty. */
 export function withAntecedents(
   conversation: VisibleConversation,
   gone: readonly TruncationRange[],
@@ -41,6 +42,26 @@ export function withAntecedents(
   }
   if (items.length === 0) return body;
   return formatSummary([...parseSummary(body ?? ""), ...items]);
+}
+
+/** Our text behind the head where messages go without a summary: what it said before, and the names. */
+export function noticeWithNames(
+  conversation: VisibleConversation,
+  gone: readonly TruncationRange[],
+  { reason, saved, room, count }: NoticeTask,
+): Proposal {
+  const body = summaryBody(conversation.summary);
+  const names = { body, tokens: namesRoom(saved, room - count(body ?? "")), count };
+  return sharedNotice(conversation, reason, withAntecedents(conversation, gone, names));
+}
+
+export interface NoticeTask {
+  readonly reason: string;
+  /** Tokens that leave. */
+  readonly saved: number;
+  /** For all of our text. */
+  readonly room: number;
+  readonly count: CountTokens;
 }
 
 interface Name {

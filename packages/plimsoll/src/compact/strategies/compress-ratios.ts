@@ -1,4 +1,4 @@
-/** How much of a text stays, by what it is. */
+/** The share of a text that stays, by its type. */
 
 export interface CompressRatios {
   readonly code?: number | undefined;

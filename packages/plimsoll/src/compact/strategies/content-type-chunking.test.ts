@@ -1,4 +1,4 @@
-/** Old content is shortened by what it is: to which share, what is left alone, and that code stays code. */
+/** Old content is shortened according to its kind: by how much, what stays unchanged, and code stays valid code. */
 
 import { describe, expect, test } from "vitest";
 import {
@@ -45,7 +45,7 @@ function apply(messages: readonly Message[], wish: Wish = {}): Applied {
   return applyProposals(before, propose(before, wish), wish.seeing);
 }
 
-/** Tokens after / before, of one message. */
+/** Tokens of one message afterwards / before. */
 function shareLeft(messages: readonly Message[], number: number, wish: Wish = {}): number {
   const before = seenFrom(messages, wish.seeing).messages[number];
   const after = apply(messages, wish).conversation.messages[number];
@@ -72,7 +72,7 @@ const python = Array.from({ length: 12 }, (_, at) => [
 ]).flat();
 const happenings =
   "settled moored lifted refused delayed weighed sealed opened counted towed".split(" ");
-/** Every line is of another kind, so that none stands for others. */
+/** All lines have different forms, so that none represents others. */
 const log = Array.from({ length: 120 }, (_, at) => {
   const words = [3, 7, 11]
     .map((step) => happenings[(at * step + (at >> 3)) % 10])
@@ -81,7 +81,7 @@ const log = Array.from({ length: 120 }, (_, at) => {
   return at === 60 ? `${time} ERROR berth 7 is blocked by order ORD4711` : `${time} INFO ${words}`;
 });
 
-/** 0 the head, 1–2 the old exchange, then enough that is recent. */
+/** 0 is the head, 1–2 the old exchange, and then there are enough recent messages. */
 const around = (...old: readonly Message[]): readonly Message[] => [
   user("Mend the harbour fee."),
   ...old,

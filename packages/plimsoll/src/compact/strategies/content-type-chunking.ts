@@ -1,4 +1,4 @@
-/** Old texts become shorter by what they are: code, prose and logs each in their own way and to their own share. */
+/** Shortens old texts according to their kind: code, prose and logs each in its own way and to its own share. */
 
 import type { Part } from "../../message/message.ts";
 import type {
@@ -19,14 +19,14 @@ import {
 } from "./compress-ratios.ts";
 import { readCalls } from "./file-calls.ts";
 
-/** The newest units are read as they are. */
+/** This share of the units, the newest ones, is not changed. */
 const recentShare = 0.2;
-/** What the user said is only shortened when it is as long as this; what the agent said, when it is half as long. */
+/** Minimum number of tokens for a message of the user or the agent to be shortened. Tool results have no minimum. */
 const longWords = { user: 400, assistant: 200 };
-/** A replacement must save this, or it is not worth that the text changes. */
+/** A replacement that saves fewer tokens is not worth changing the text. */
 const leastSaved = 16;
 
-const reason = "Old content was shortened by what kind of content it is.";
+const reason = "Old content was shortened according to its kind, such as code, text or log.";
 
 export function contentTypeChunking(
   settings: ContentTypeChunkingSettings,
@@ -55,14 +55,14 @@ interface OldText {
   readonly message: number;
   readonly part: number;
   readonly inner?: number;
-  /** As the model sees it now, and as it was said. */
+  /** The text as the model sees it now, and the original. */
   readonly now: string;
   readonly whole: string;
   readonly ratio: number;
   readonly path?: string;
 }
 
-/** In order, the oldest first. */
+/** Oldest first. */
 function textsOf(
   settings: ContentTypeChunkingSettings,
   conversation: VisibleConversation,
@@ -90,21 +90,21 @@ function textsOf(
   });
 }
 
-/** What has priority 1 is compressed half as much. */
+/** Units of priority 1 are compressed half as much. */
 function ratioOf(
   { type, priority }: Pick<Unit, "type" | "priority">,
   { whole, path }: FoundText,
   ratios: CompressRatios,
 ): number {
   if (type === "summary" || type === "placeholder") return 1;
-  // A unit that looks like words may hold code, which bears less.
+  // A unit that looks like prose may contain code, which cannot be shortened as much.
   const words = detectContent(whole, path) === "code" ? "code" : "text";
   const kind = type === "message" ? words : type;
   const ratio = ratios[kind] ?? defaultRatios[kind];
   return priority === 1 ? (1 + ratio) / 2 : ratio;
 }
 
-/** Pinned, or vouched for by a signature. */
+/** True if the message must not change: it is pinned, a system message, or covered by a signature. */
 function isBound({ isPinned, message }: VisibleMessage): boolean {
   const isSigned = (part: Part): boolean =>
     part.kind === "reasoning" && part.signature !== undefined;
@@ -137,7 +137,7 @@ function oldTexts(
   });
 }
 
-/** Always from what was said, so that nothing is an excerpt of an excerpt. */
+/** Always shortens the original, so that no text becomes an excerpt of an excerpt. */
 function shortened(
   { now, whole, ratio, path }: OldText,
   count: CountTokens,

@@ -1,4 +1,4 @@
-/** The least relevant units become placeholders where they stood; when too much would be lost, a summary instead. */
+/** Placeholders replace the least relevant units. If too much would be lost, a summary replaces them. */
 
 import { describe, expect, test } from "vitest";
 import { assistant, numbersOf, prose, shell, system, user } from "../../../test/generate/said.ts";
@@ -51,7 +51,7 @@ async function marks(messages: readonly Message[], wish: Wish = {}): Promise<rea
   return texts.filter(({ kind }) => kind === "mark").map(({ text }) => text);
 }
 
-/** 0 the head, 1–10 units of 300 tokens, 11 the user's last words, 12 and 13 the newest unit. 13 units. */
+/** 0 is the head, 1–10 are units of 300 tokens, 11 the user's last words, 12 and 13 the newest unit. 13 units in all. */
 const ten: readonly Message[] = [
   user("Mend the harbour fee."),
   ...Array.from({ length: 10 }, (_, at) => assistant(prose(`cargo ${at}`, 300))),
@@ -183,7 +183,7 @@ describe("placeholders", () => {
 
 describe("when what is left would not be like the whole", () => {
   const words = Array.from({ length: 900 }, (_, at) => `item${at}x`).join(" ");
-  /** One unit has nearly all of the words. */
+  /** One unit contains nearly all of the words. */
   const heavy: readonly Message[] = [
     user("Mend the fee."),
     assistant(`We decided to use integers instead of floats in src/fee.ts. ${words}`),

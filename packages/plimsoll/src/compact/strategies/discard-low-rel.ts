@@ -1,4 +1,4 @@
-/** The least relevant units become placeholders where they stood. */
+/** Replaces the least relevant units with placeholders. */
 
 import type {
   CountTokens,
@@ -15,30 +15,30 @@ import { movableUnits, rangesOfUnits, roomForText, takenForGoal } from "../units
 import {
   markTokens,
   namedGap,
-  namesRoom,
   noticeTokens,
   sharedNotice,
   summaryBody,
   tokensIn,
 } from "../units/notices.ts";
 import type { TruncationRange } from "../units/truncation-range.ts";
-import { withAntecedents } from "./antecedents.ts";
+import { noticeWithNames } from "./antecedents.ts";
 
 export interface DiscardLowRelSettings {
-  /** Of all units. */
+  /** Maximum share of all units to discard. Default: 0.3. */
   readonly discard_percent?: number | undefined;
-  /** brief: says what is gone; linked: says the handle too, each its own. */
+  /** brief: the placeholder says what was removed. linked: it also shows a handle of its own. */
   readonly placeholder_detail?: "brief" | "linked" | undefined;
 }
 
-/** When what is left is less like the whole than this, what went is summarised instead. */
+/** If the rest is less similar to the whole than this, the removed units are summarised instead. */
 const leastSimilarity = 0.6;
-/** Of what goes, for its summary; within bounds. */
+/** Share of the removed tokens for their summary, and its bounds in tokens. */
 const summary = { share: 0.1, least: 60, most: 600 };
-/** What a placeholder with a handle costs, about. */
+/** Approximate cost of a placeholder with a handle, in tokens. */
 const linkTokens = 40;
 
-const reason = "The conversation did not fit: what has least to do with the task went.";
+const reason =
+  "The conversation did not fit, so the units least relevant to the task were removed.";
 
 export function discardLowRel(
   settings: DiscardLowRelSettings,
@@ -60,7 +60,7 @@ export function discardLowRel(
   };
 }
 
-/** Priority 3 first, then 2; what has priority 1 only when there is nothing else, and only as far as the limit demands. */
+/** Takes units of priority 3 first, then 2. Takes priority 1 only if nothing else is left, and only until the limit is met. */
 function unitsToTake(
   { discard_percent = 0.3 }: DiscardLowRelSettings,
   conversation: VisibleConversation,
@@ -101,7 +101,7 @@ function similarityOfRest(
 
 interface Writing {
   readonly count: CountTokens;
-  /** For all of our text. */
+  /** Tokens for all of Plimsoll's text. */
   readonly room: number;
 }
 
@@ -127,12 +127,7 @@ function placeholders(
     };
   });
   if (!isBrief) return placed;
-  const body = summaryBody(conversation.summary);
-  const names = { body, tokens: namesRoom(saved, room - count(body ?? "")), count };
-  return [
-    sharedNotice(conversation, reason, withAntecedents(conversation, worthwhile, names)),
-    ...placed,
-  ];
+  return [noticeWithNames(conversation, worthwhile, { reason, saved, room, count }), ...placed];
 }
 
 function summarised(
@@ -150,7 +145,7 @@ function summarised(
     ...(earlier === undefined ? {} : { earlier }),
   });
   if (text === "" || tokens + noticeTokens >= size) return [];
-  const folded = "What has least to do with the task was summarised.";
+  const folded = "A summary replaced the units least relevant to the task.";
   return [
     sharedNotice(conversation, folded, text),
     ...ranges.map(

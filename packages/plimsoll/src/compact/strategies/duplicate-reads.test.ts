@@ -1,4 +1,4 @@
-/** Files that stand in a conversation more than once: what goes, what it says instead, and what stays. */
+/** Files that appear in a conversation more than once: what is removed, what replaces it, and what stays. */
 
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
@@ -33,7 +33,7 @@ function proposalsFor(conversation: VisibleConversation): readonly Proposal[] {
   return strategy.propose(conversation, tight) as readonly Proposal[];
 }
 
-/** What each message says afterwards; only those that changed. */
+/** The new text of each message that changed. */
 function changes(
   messages: readonly Message[],
   seeing: Seeing = {},
@@ -47,7 +47,7 @@ function changes(
 const FILE = linesOf("alpha", 40);
 const end = [user("go on"), ...shell("true", "done")];
 
-/** 0 user, 1–2 first read, 3–4 second read, 5 … the end. */
+/** 0 is the user, 1–2 the first read, 3–4 the second read, and the end begins at 5. */
 const twice = (one: readonly Message[], other: readonly Message[]): readonly Message[] => [
   user("do it"),
   ...one,
@@ -174,7 +174,7 @@ describe("how one file is spelled", () => {
   ])("%s is %s, where the working directory is /root", (one, other) => {
     const messages = [
       user("Working directory: /root\ndo it"),
-      // Too few lines in common for files that are not the same.
+      // Two different files with too few lines in common.
       ...read(one, [...FILE.slice(0, 5), ...linesOf("one", 9)]),
       ...read(other, [...FILE.slice(0, 5), ...linesOf("other", 9)]),
       ...end,
@@ -389,7 +389,7 @@ describe("what stays", () => {
 
 const marked = /^(?:… |\[[^\n]*: )(\d+) lines? as in #(\d+)/;
 
-/** Every line is the old one, or a mark for lines that stand where it says. */
+/** Every line is the old one, or a mark for lines that are in the message it names. */
 function checkLines(text: string, old: string, after: ReadonlyMap<number, string>): void {
   const was = old.split("\n");
   let at = 0;
@@ -398,7 +398,7 @@ function checkLines(text: string, old: string, after: ReadonlyMap<number, string
     const gone = was.slice(at, at + Number(missing ?? 1)).join("\n");
     at += Number(missing ?? 1);
     const there = missing === undefined ? line : (after.get(Number(number)) ?? "");
-    // In the arguments of a call it is written as JSON.
+    // In the arguments of a call the text is written as JSON.
     const written = JSON.stringify(gone).slice(1, -1);
     expect(there.includes(gone) || there.includes(written)).toBe(true);
   }

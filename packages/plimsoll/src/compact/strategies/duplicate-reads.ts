@@ -1,6 +1,7 @@
 /**
- * File contents that stand in the conversation more than once: all but the last copy say where that is. Line by line: what
- * differs stays. Nothing is lost to the model: everything that goes stands verbatim further down.
+ * File contents that appear in the conversation more than once: every copy but the last refers to the last one. Copies are
+ * compared line by line, and lines that differ stay. Nothing is lost to the model, because every removed line is still in the
+ * view, word for word, further down.
  */
 
 import type { EditPlace } from "../../message/edit.ts";
@@ -20,22 +21,22 @@ import { noticeTokens, sharedNotice } from "../units/notices.ts";
 import { type FileCall, mentionedFiles, mentionedLines, readCalls } from "./file-calls.ts";
 import { type LinedText, type RepeatedRun, repeatedRuns } from "./repeated-lines.ts";
 
-const reason = "The same content stands further down.";
+const reason = "The same content appears again further down.";
 
-/** What a call writes: the last keys are those of other tools. */
+/** Arguments of different tools that contain the text a call writes. */
 const contentKeys = ["content", "file_text", "contents", "new_content", "text", "code"];
-/** Shorter arguments are what was done. */
+/** Shorter arguments stay, because they say what was done. */
 const shortestArgument = 200;
-/** Arguments of this many newest exchanges stay as they are. */
+/** Number of newest exchanges whose call arguments stay as they are. */
 const exactExchanges = 10;
-/** The newest part of the conversation is read as it is. */
+/** This share of the tokens, the newest ones, is not changed. */
 const recentShare = 0.15;
-/** Written again, a number beyond 2^53 would be another one. */
+/** A number beyond 2^53 would change if it were written again. */
 const hugeNumber = /[0-9]{16}/;
 
 export interface DuplicateReadsParts {
   readonly count: CountTokens;
-  /** Between two steps of the work. */
+  /** Called between two steps of the work. */
   readonly pause?: Pause;
 }
 
@@ -70,16 +71,16 @@ interface Copy extends LinedText {
   readonly message: number;
   readonly part: number;
   readonly inner?: number;
-  /** The argument of a call that holds it. */
+  /** The argument of a call that contains the text. */
   readonly argument?: { readonly fields: JsonObject; readonly key: string };
   readonly place: EditPlace;
-  /** As the model sees it. */
+  /** The text as the model sees it now. */
   readonly now: string;
 }
 
 type Found = Omit<Copy, "message" | "mayGo" | "lines"> & {
   readonly whole?: string | undefined;
-  /** Only lines between tags are a file. */
+  /** Only the lines between tags belong to a file. */
   readonly isMention?: true;
 };
 
@@ -102,7 +103,7 @@ function* copiesIn(conversation: VisibleConversation, steps: Steps): InSteps<rea
   return copies;
 }
 
-/** Whether a text stays as it is: for where it stands, or as an argument of one of the newest calls, or of a signed one. */
+/** Whether a text must stay as it is, because of its position or because it is an argument of a signed or recent call. */
 function staysIn(
   conversation: VisibleConversation,
 ): (found: Found, unit: number, message: number) => boolean {
@@ -201,7 +202,7 @@ function inArguments(
 
 const mark = /^(?:… |\[[^\n]*: )(\d+) lines? as in #\d+(?: below)?\]?$/;
 
-/** What a text with our marks was before, if nothing else was done to it. */
+/** The original of a text with Plimsoll's marks. Undefined: the text was changed in other ways too. */
 function unmarked(now: string, whole: string | undefined): string | undefined {
   if (whole === undefined || now === whole) return whole;
   const lines = whole.split("\n");

@@ -1,12 +1,12 @@
-/** Which files a call reads or writes, whatever the tool is called, and how one file is spelled. A guess that only steers. */
+/** Guesses which files a call reads or writes, and gives each file one spelling. The guess only steers compaction. */
 
 import { type JsonObject, parseObject } from "../../message/json.ts";
 import type { Message, Part, ToolCallPart } from "../../message/message.ts";
 
 export interface FileCall {
-  /** alter: it leaves the file with content that the call, or its result, shows. */
+  /** alter: the call changes the file, and the call or its result shows the new content. */
   readonly kind: "read" | "alter" | "other";
-  /** Spelled alike, however the call spells them. */
+  /** Normalised paths: each file has the same spelling in all calls. */
   readonly files: readonly string[];
 }
 
@@ -27,7 +27,10 @@ const readers = new Set("cat head tail nl sed less more bat type".split(" "));
 const maxCommandChars = 2_000;
 const maxFiles = 20;
 
-/** Of each call, and of each result. Servers number their calls: where an id is used again, a result is of the call before it. */
+/**
+ * The file call of each tool call and each result. If an id is used again, as by servers that number their calls, a result
+ * belongs to the last call before it.
+ */
 export function readCalls(messages: readonly Message[]): ReadonlyMap<Part, FileCall> {
   const root = workingFolder(messages);
   const calls = new Map<Part, FileCall>();
@@ -49,7 +52,7 @@ function fileCall({ name, input }: ToolCallPart, root: string | undefined): File
     return commandCall(command, folderOf(fields), root);
   const files = pathsIn(fields).map((path) => spelling(path, folderOf(fields), root));
   if (files.length === 0) return { kind: "other", files };
-  // Tools with several commands name the one in their arguments.
+  // Tools with several commands name the command in their arguments.
   const named = typeof fields["command"] === "string" ? [fields["command"]] : words;
   const verbs = named.flatMap((word) => word.split("_"));
   if (verbs.some((word) => alterWords.has(word))) return { kind: "alter", files };
@@ -84,7 +87,7 @@ function pathsIn(fields: JsonObject): readonly string[] {
 const separators = /&&|\|\||[;|\n]/;
 const shellWord = /"([^"]*)"|'([^']*)'|[^\s"']+/g;
 
-/** `cd a && sed -n '1,40p' b.ts | head`: what the readers in it are given. */
+/** The files that commands such as `cat` read, for example in `cd a && sed -n '1,40p' b.ts | head`. */
 function commandCall(
   command: string,
   folder: string | undefined,
@@ -114,11 +117,11 @@ function fileWords(verb: string, words: readonly string[]): readonly string[] {
 const folderInText =
   /(?:<cwd>\s*|\bcwd["']?\s*[:=]\s*["'`]?|\bworking directory(?: is)?:?\s+["'`]?)(\/[^\s"'`<>,;]*)/i;
 const cdFolder = /(?:^|&&|[;\n])\s*cd\s+["']?(\/[^\s"';&|]+)/;
-/** What is said of it, is said early. */
+/** The working folder is usually named early, so only the beginning is read. */
 const readMessages = 40;
 const readChars = 20_000;
 
-/** The folder that relative paths start from, if anybody says so. */
+/** The folder that relative paths start from, if the conversation names it. */
 function workingFolder(messages: readonly Message[]): string | undefined {
   for (const { parts } of messages.slice(0, readMessages))
     for (const part of parts) {
@@ -137,7 +140,7 @@ function calledFolder({ input }: ToolCallPart): string | undefined {
   return cdFolder.exec(commandOf(fields) ?? "")?.[1];
 }
 
-/** ./a, a and /root/a are one file, where /root is the working folder. */
+/** ./a, a and /root/a are the same file if /root is the working folder. */
 function spelling(path: string, folder: string | undefined, root: string | undefined): string {
   const whole = tidy(joined(folder ?? root, path.replace(/^file:\/\//, "")));
   const inRoot = root !== undefined && root !== "" && whole.startsWith(`${root}/`);
@@ -161,7 +164,7 @@ function tidy(path: string): string {
 
 const mention = /<(?:final_)?file(?:_content)? path="([^"\n]{1,400})"[^>\n]*>/g;
 
-/** Files that a text shows between tags such as `<file_content path="a.ts">`. */
+/** Files whose content a text shows between tags such as `<file_content path="a.ts">`. */
 export function mentionedFiles(text: string, messages: readonly Message[]): readonly string[] {
   const found = [...text.matchAll(mention)].map(([, path = ""]) => path);
   if (found.length === 0) return [];
@@ -169,7 +172,7 @@ export function mentionedFiles(text: string, messages: readonly Message[]): read
   return [...new Set(found.map((path) => spelling(path, undefined, root)))];
 }
 
-/** For each line, whether it stands between such tags. */
+/** For each line, whether it is between such tags. */
 export function mentionedLines(lines: readonly string[]): readonly boolean[] {
   let isInside = false;
   return lines.map((line) => {

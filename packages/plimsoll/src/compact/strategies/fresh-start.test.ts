@@ -1,4 +1,4 @@
-/** A fresh start: everything that may go becomes one handover; what must stay, and what is important while it fits, stays. */
+/** A fresh start: one handover replaces everything removable. Mandatory units stay, and important ones while they fit. */
 
 import { describe, expect, test } from "vitest";
 import { applyProposals, count, HANDLE, seenFrom } from "../../../test/generate/seen.ts";

@@ -1,4 +1,4 @@
-/** Recovery: everything behind the head that may go becomes one handover, and the work goes on from there. */
+/** Recovery: one handover replaces everything after the head that may be removed, and the work goes on from there. */
 
 import type {
   CountTokens,
@@ -14,17 +14,17 @@ import { sharedNotice, summaryBody, tokensIn } from "../units/notices.ts";
 import { isBetweenAnswers } from "../units/ranges.ts";
 
 export interface FreshStartSettings {
-  /** Why: a limit that nothing else reached, a wish, a milestone, too many overflows. */
+  /** Why the session starts afresh: nothing else met the limit, somebody asked for it, a milestone, or too many overflows. */
   readonly reason: string;
-  /** Of the work that goes on, where the caller has a name for it. */
+  /** The caller's name for the task that goes on, if it has one. */
   readonly task?: string;
-  /** Of the handover, in tokens. */
+  /** Maximum number of tokens of the handover. Default: 500. */
   readonly tokens?: number;
 }
 
 const handoverTokens = 500;
 
-/** What has priority 1 stays as it is, as long as the request then fits. */
+/** Units of priority 1 stay as they are if the request fits with them. */
 export function freshStart(settings: FreshStartSettings, count: CountTokens): Strategy {
   return {
     name: "fresh_start",

@@ -1,4 +1,4 @@
-/** Images and documents to handles, the oldest first: where a provider limits their number or the size of a request. */
+/** Replaces images and documents with handles, oldest first, if a provider limits their number or the size of a request. */
 
 import { countMedia, type Part } from "../../message/message.ts";
 import type { Proposal, Strategy, VisibleConversation } from "../../message/strategy.ts";
@@ -12,7 +12,7 @@ interface Place {
   readonly bytes: number;
 }
 
-/** Down to this share of what is allowed: a step that is not deep comes again with the next image. */
+/** Goes down to this share of the limit. A smaller step would have to be repeated with the next image. */
 const depth = 0.5;
 
 export const mediaToHandles: Strategy = {
@@ -45,12 +45,12 @@ function proposalFor({ bytes, kind, message, part, inner }: Place): Proposal {
     part,
     ...(inner === undefined ? {} : { inner }),
     place: "undefined",
-    reason: "The provider takes no more media in one request.",
+    reason: "The provider does not accept more media in one request.",
     textFor: ({ handle }) => mediaTexts.earlier(kind, Math.ceil(bytes / 1024), handle),
   };
 }
 
-/** In order; what the newest unit shows is what the model is asked about now, and stays. */
+/** Images and documents in order. Those in the newest unit stay, because they are what the model is asked about now. */
 function placesOf({ messages, units }: VisibleConversation): readonly Place[] {
   const newest = units.at(-1)?.first ?? messages.length;
   return messages.slice(0, newest).flatMap(({ message, isPinned }, index) =>

@@ -1,4 +1,4 @@
-/** What is recent or relevant stays; the rest goes, the least relevant first, as far as the goal asks. */
+/** Recent and relevant units stay. The others are removed until the goal is met, the least relevant first. */
 
 import { describe, expect, test } from "vitest";
 import { assistant, numbersOf, prose, shell, system, user } from "../../../test/generate/said.ts";
@@ -26,7 +26,7 @@ interface Wish {
   readonly seeing?: Seeing;
 }
 
-/** As if it had been found out. */
+/** A relevance that the test sets directly. */
 function scored(scoreOf: (unit: number) => number): Relevance {
   return { of: ({ units }) => Promise.resolve(units.map((_, unit) => scoreOf(unit))) };
 }
@@ -46,7 +46,7 @@ async function left(messages: readonly Message[], wish: Wish = {}): Promise<read
   return numbersOf((await apply(messages, wish)).conversation);
 }
 
-/** 0 the head, 1–10 units of 300 tokens, 11 the user's last words, 12 and 13 the newest unit. 13 units. */
+/** 0 is the head, 1–10 are units of 300 tokens, 11 the user's last words, 12 and 13 the newest unit. 13 units in all. */
 const ten: readonly Message[] = [
   user("Mend the harbour fee."),
   ...Array.from({ length: 10 }, (_, at) => assistant(prose(`cargo ${at}`, 300))),

@@ -1,4 +1,4 @@
-/** The newest units stay, and of the others those that have to do with the task. */
+/** Keeps the newest units, and those of the others that are relevant to the task. */
 
 import type {
   CountTokens,
@@ -15,29 +15,22 @@ import {
   takenForGoal,
   unitTokens,
 } from "../units/movable-units.ts";
-import {
-  gapMark,
-  markTokens,
-  namesRoom,
-  noticeTokens,
-  sharedNotice,
-  summaryBody,
-  tokensIn,
-} from "../units/notices.ts";
-import { withAntecedents } from "./antecedents.ts";
+import { gapMark, markTokens, noticeTokens, tokensIn } from "../units/notices.ts";
+import { noticeWithNames } from "./antecedents.ts";
 
 export interface PrioritizeRecentSettings {
-  /** What is less relevant may go. */
+  /** Units with a lower relevance may be removed. */
   readonly rel_threshold?: number | undefined;
-  /** The share of units at the end that always stay. */
+  /** Share of units at the end that always stay. */
   readonly recent_bias?: number | undefined;
-  /** What has priority 1 counts as so much more relevant, and goes only when nothing else can and the limit demands it. */
+  /** Factor on the relevance of units of priority 1. They are removed only if nothing else can be and the limit demands it. */
   readonly priority_boost?: number | undefined;
 }
 
-const reason = "The conversation did not fit: what is old and has little to do with the task went.";
+const reason =
+  "The conversation did not fit, so old units with little relevance to the task were removed.";
 
-/** Proposes nothing when everything is relevant. */
+/** Proposes nothing if everything is relevant. */
 export function prioritizeRecent(
   settings: PrioritizeRecentSettings,
   { relevance, count }: { readonly relevance: Relevance; readonly count: CountTokens },
@@ -91,10 +84,8 @@ function removals(
   const ranges = rangesOfUnits(conversation, taken);
   const saved = tokensIn(conversation, ranges) - noticeTokens - ranges.length * markTokens;
   if (saved <= 0) return [];
-  const body = summaryBody(conversation.summary);
-  const names = { body, tokens: namesRoom(saved, room - count(body ?? "")), count };
   return [
-    sharedNotice(conversation, reason, withAntecedents(conversation, ranges, names)),
+    noticeWithNames(conversation, ranges, { reason, saved, room, count }),
     ...ranges.map(
       (range): Proposal => ({
         kind: "remove",

@@ -1,35 +1,34 @@
-/** Lines that a later text shows again: found from the newest text to the oldest, so that what is referred to is there. */
+/** Finds lines that a later text repeats, from the newest text to the oldest, so that the lines it refers to always stay. */
 
 import { type InSteps, Steps } from "../../message/steps.ts";
 
-/** A text in lines. */
 export interface LinedText {
   readonly lines: readonly string[];
-  /** Two texts of one file are compared in finer runs. */
+  /** The files that the text shows. Two texts of the same file are compared in shorter runs. */
   readonly files: readonly string[];
-  /** Which of its lines may be left out. */
+  /** Whether a line may be left out. */
   readonly mayGo: (line: number) => boolean;
 }
 
-/** Lines from one to another, the last not included, stand again in a later text. */
+/** The lines from `from` up to, but not including, `to`. A later text repeats them. */
 export interface RepeatedRun {
   readonly from: number;
   readonly to: number;
-  /** The later text. */
+  /** Index of the later text. */
   readonly text: number;
 }
 
-/** Shorter runs are not worth a mark. Of one file: so many lines, or so many tokens. Of any: both. */
+/** Shorter runs are not worth a mark. Within one file a run needs enough lines or enough tokens; otherwise it needs both. */
 const ofFile = { lines: 3, tokens: 60, least: 24 };
 const ofAny = { lines: 8, tokens: 100 };
-/** What counting costs, in lines that are compared. */
+/** Counting the tokens of this many characters takes about as long as comparing one line. */
 const charsPerLine = 16;
-/** Of a line that stands in many places, so many of the newest are tried. */
+/** If a line occurs in many places, only this many of the newest are tried. */
 const placesMax = 16;
 
 /**
- * For each text, in the order given (oldest first), the runs that may be left out of it. Invariant: every line of a run
- * stands in the later text in a place that no run covers. Line numbers in front of lines do not matter.
+ * For each text, in the given order (oldest first), the runs that may be left out of it. Invariant: the later text contains every
+ * line of a run in a place that no run covers. Line numbers before the lines are ignored.
  */
 export function* repeatedRuns(
   texts: readonly LinedText[],
@@ -55,11 +54,11 @@ class RunFinder {
   readonly #count: (text: string) => number;
   readonly #steps = new Steps();
   readonly #names = new Map<string, number>();
-  /** Each line by the number of its content. */
+  /** Each line as a number. Equal lines have equal numbers. */
   readonly #exact: Int32Array[] = [];
   readonly #bare: Int32Array[] = [];
   readonly #isLeftOut: readonly Uint8Array[];
-  /** Lines that were compared since the last look at the steps. */
+  /** Number of lines compared since the steps were last checked. */
   #compared = 0;
   readonly #byLine = new Map<string, Place[]>();
   readonly #byBlock = new Map<string, Place[]>();
@@ -70,7 +69,7 @@ class RunFinder {
     this.#isLeftOut = texts.map(({ lines }) => new Uint8Array(lines.length));
   }
 
-  /** Once, before anything else. */
+  /** Must be called once, before anything else. */
   *read(): InSteps<void> {
     for (const { lines } of this.#texts) this.#exact.push(yield* this.#named(lines));
     for (const [index, { lines }] of this.#texts.entries()) {
@@ -128,7 +127,7 @@ class RunFinder {
     return best !== undefined && this.#isWorthIt(index, best) ? best : undefined;
   }
 
-  /** As far as the lines are the same and are there. */
+  /** Extends the run as long as the lines are equal, and still present in the later text. */
   #grown(here: Place, there: Place, keys: readonly Int32Array[], floor: number): RepeatedRun {
     const [own, other] = [keys[here.text], keys[there.text]];
     const mayGo = this.#texts[here.text]?.mayGo ?? (() => false);
@@ -158,7 +157,7 @@ class RunFinder {
     return (lines >= ofFile.lines || tokens >= ofFile.tokens) && tokens >= ofFile.least;
   }
 
-  /** From now on its lines that are there may be referred to. */
+  /** From now on, runs may refer to those lines of this text that are still present. */
   *add(index: number): InSteps<void> {
     const { lines = [], files = [] } = this.#texts[index] ?? {};
     const isGone = this.#isLeftOut[index];
@@ -186,14 +185,14 @@ function pushTo(places: Map<string, Place[]>, key: string, place: Place): void {
   else if (known.length < placesMax) known.push(place);
 }
 
-/** As `cat -n`, `nl` and the tools of agents put them in front of lines. */
+/** Line numbers as `cat -n`, `nl` and the tools of agents print them. */
 const numbered = /^(?: *(\d+)(?:\t|→)|(\d+)[:|] ?)/;
-/** So many of the lines must have one. */
+/** At least this share of the lines must have a number. */
 const numberedShare = 0.9;
 
 const padding = /^ +\d+(?:\t|→)|^\d{6,}\t|^\d+(?:→|[:|])/;
 
-/** The same lines when they are not numbered one after the other. */
+/** Returns the lines unchanged if they are not numbered consecutively. */
 function* withoutNumbers(lines: readonly string[], steps: Steps): InSteps<readonly string[]> {
   let isPadded = false;
   let previous: number | undefined;

@@ -1,4 +1,4 @@
-/** The oldest part becomes a summary: how much of it, what is kept beside it, and when it is not used. */
+/** A summary replaces the oldest part: how much of it, what is kept with it, and when the summary is not used. */
 
 import { describe, expect, test } from "vitest";
 import { assistant, exchange, numbersOf, prose, shell, user } from "../../../test/generate/said.ts";
@@ -53,7 +53,7 @@ const ten = (about = "cargo"): readonly Message[] => [
 
 describe("how much is old", () => {
   test("60 % of the units behind the head, by default", () => {
-    // 12 units behind the head, so 7 of them.
+    // There are 12 units after the head, so 7 of them.
     expect(numbersOf(apply(ten()).conversation)).toEqual([0, 8, 9, 10, 11, 12, 13]);
   });
 
@@ -127,7 +127,7 @@ describe("the summary", () => {
   test.each([80, 300, 900])("has about %d tokens at most", (summary_length) => {
     const messages = simulateConversation({ tokens: 20_000, seed: 5 });
     const summary = summaryOf(apply(messages, { settings: { summary_length } }));
-    // The notice, and the names' own headings.
+    // Room for the notice and the headings of the names.
     expect(count(summary)).toBeLessThanOrEqual(summary_length + 60);
   });
 

@@ -1,4 +1,4 @@
-/** The oldest units behind the head become one summary. */
+/** Replaces the oldest units after the head with one summary. */
 
 import { messageText } from "../../message/message.ts";
 import type {
@@ -29,27 +29,27 @@ import {
 import { withAntecedents } from "./antecedents.ts";
 
 export interface SummarizeOldSettings {
-  /** The share of the units behind the head that is old. */
+  /** Share of the units after the head that counts as old. Default: 0.6. */
   readonly old_threshold?: number | undefined;
-  /** Of the summary, in tokens. */
+  /** Maximum number of tokens in the summary. Default: 300. */
   readonly summary_length?: number | undefined;
 }
 
 export interface SummarizeOldParts {
   readonly count: CountTokens;
-  /** Another writer than ours. Contract: at most `tokens`, as `count` says. */
+  /** Writes the summary instead of Plimsoll's own writer. Contract: at most `tokens`, as `count` counts them. */
   readonly summarise?: (task: SummaryTask) => { readonly text: string };
 }
 
-/** Of what a summary says, less than this was in its source: it is not used. */
+/** A summary is not used if its source contains less than this share of its words. */
 const leastSimilarity = 0.7;
-/** What has priority 1 is summarised least. */
+/** A summary of units of priority 1 may be this many times as long. */
 const importantFactor = 2;
 
-/** Of the summary, for the names that what stays refers to. */
+/** Share of the summary for names that the remaining messages refer to. */
 const namesShare = 0.3;
 
-const reason = "The conversation did not fit: its oldest part became a summary.";
+const reason = "The conversation did not fit, so a summary replaced its oldest part.";
 
 export function summarizeOld(settings: SummarizeOldSettings, parts: SummarizeOldParts): Strategy {
   return {
@@ -64,7 +64,7 @@ export function summarizeOld(settings: SummarizeOldSettings, parts: SummarizeOld
         textTokens: summary_length + noticeTokens,
       });
       if (others.size > 0) return folds(conversation, others, { ...parts, tokens: summary_length });
-      // Everything that is old is important: only what the limit demands.
+      // All old units are important, so only as many are summarised as the limit demands.
       const length = Math.min(summary_length * importantFactor, room);
       const important = takenForGoal(conversation, old.important, {
         tokens: goal.limitTokens,
@@ -109,7 +109,7 @@ function folds(
   const named = { body: text, tokens: names, count: writing.count };
   const because = isSummary
     ? reason
-    : "A summary of the oldest part would not have been true to it.";
+    : "The oldest part was removed without a summary, because the summary was not usable.";
   return [
     sharedNotice(conversation, because, withAntecedents(conversation, ranges, named)),
     ...ranges.map(
@@ -118,7 +118,7 @@ function folds(
         ...range,
         reason: because,
         handle: "shared",
-        // The summary itself stands where the first range stood, if that began behind the head.
+        // If the first range begins directly after the head, the summary is already in its place.
         textFor: () =>
           isSummary && range.first === headLength(conversation) ? "" : gapMark(conversation, range),
       }),
@@ -128,7 +128,7 @@ function folds(
 
 type Written = { readonly kind: "summary"; readonly text: string } | { readonly kind: "unfit" };
 
-/** Unfit: empty, no smaller than its source, or not true to it. An earlier summary is merged, not summarised again. */
+/** unfit: empty, no smaller than its source, or not faithful to it. An earlier summary is merged, not summarised again. */
 function writeSummary(
   { summary }: VisibleConversation,
   messages: readonly VisibleMessage[],

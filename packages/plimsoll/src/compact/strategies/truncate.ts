@@ -1,4 +1,4 @@
-/** Truncation as a strategy: to a number of tokens, or by a share of the conversation, with a notice of what was cut. */
+/** Truncation as a strategy: to a number of tokens, or to a share of the units, with a notice that says what was removed. */
 
 import type { Proposal, Strategy } from "../../message/strategy.ts";
 import { truncationNotice } from "../../text/for-models.ts";
@@ -12,11 +12,11 @@ export const truncate: Strategy = {
   isLastResort: true,
   propose: (conversation, goal) =>
     cutToFit(conversation, goal).map((range) =>
-      removal(range, "The oldest part, to make the conversation as short as it should be."),
+      removal(range, "The oldest part was removed to make the conversation short enough."),
     ),
 };
 
-/** By the number of units instead of their tokens: for people who ask for it. */
+/** Truncates by the number of units instead of tokens: when a person asks for it, and as a recovery. */
 export function truncateKeeping(keep: Keep): Strategy {
   return {
     name: `truncate_${keep}`,
@@ -38,7 +38,7 @@ export function truncateKeeping(keep: Keep): Strategy {
           range.first <= first && last <= range.last && !holdsUnknown(index),
       );
       return rangesOf(conversation, isGone, "apart").map((gone) =>
-        removal(gone, `Truncation: keep ${keep}.`),
+        removal(gone, `The middle was removed (keep: ${keep}).`),
       );
     },
   };

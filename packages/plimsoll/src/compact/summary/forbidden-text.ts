@@ -1,6 +1,6 @@
-/** What a summary never says in its own voice: words to its reader, voices of others, and signs that are ours to give. */
+/** Text that a summary never says in its own voice: instructions to its reader, other speakers, and Plimsoll's own signs. */
 
-/** Written to whoever reads it, to make them do something. */
+/** Text that addresses the reader to make them do something. */
 const addressed: readonly RegExp[] = [
   /\b(?:ignore|disregard|forget|override|bypass)\b.{0,40}\b(?:previous|prior|above|earlier|all|any|your|these|those|the)\b.{0,40}\b(?:instructions?|rules?|prompts?|constraints?|guidelines?|messages?|context|orders?)\b/i,
   /\b(?:you are|you're) (?:now|no longer)\b|\bfrom now on\b|\bnew (?:instructions?|system prompt|persona|rules?)\b|\b(?:system|developer) (?:prompt|message|override|notice)\b/i,
@@ -10,14 +10,14 @@ const addressed: readonly RegExp[] = [
   /\b(?:the )?user (?:has )?(?:already )?(?:approved|authori[sz]ed|confirmed|consented|agreed|granted)\b/i,
   /\b(?:remember|be sure|make sure) to (?:always|never|send|run|call|include|delete|upload|email|post)\b/i,
 ];
-/** A role at the beginning of a line, a tag of a chat template, a call of a tool. */
+/** A role at the beginning of a line, a tag of a chat template, or a tool call. */
 const voices: readonly RegExp[] = [
   /^\W{0,6}(?:system|assistant|user|human|developer|tool|function|ai)\W{0,4}:/i,
   /<\/?\|?(?:system|assistant|user|human|developer|tool|tools|function|functions|im_start|im_end|endoftext|start_header_id|eot_id|instructions?|summary|invoke|parameter|antml|tool_calls?|tool_use|tool_result|function_calls?|inst|data|source)\b/i,
   /\[\/?(?:INST|SYSTEM|SYS|USER|ASSISTANT)\]|<<\/?SYS>>|<\|/i,
   /"(?:tool_calls?|function_call|tool_use|arguments)"\s*:|"type"\s*:\s*"(?:tool_use|function)"/i,
 ];
-/** Notices, gaps and handles of ours. */
+/** Plimsoll's notices, marks and handles. */
 const signs: readonly RegExp[] = [
   /\bpl_[0-9A-Za-z…]/,
   /\[\s?…/,
@@ -28,14 +28,14 @@ const signs: readonly RegExp[] = [
 
 export type Voice = "speaks-to-reader" | "other-voice" | "our-sign" | "plain";
 
-/** Of text that is not quoted. */
+/** Expects text that is not quoted. */
 export function voiceOf(text: string): Voice {
   if (signs.some((pattern) => pattern.test(text))) return "our-sign";
   if (voices.some((pattern) => pattern.test(text))) return "other-voice";
   return addressed.some((pattern) => pattern.test(text)) ? "speaks-to-reader" : "plain";
 }
 
-/** A link shows one thing and leads to another: apart, both are shown. */
+/** A link can show one thing and lead to another. Taken apart, both are visible. */
 export function withoutLinks(text: string): string {
   return text.replaceAll("](", "] (");
 }

@@ -1,13 +1,13 @@
 /**
- * How a summary is written, and read again:
+ * The written form of a summary, and how it is read back:
  *
  *   ## Rules
  *   - #3 Never touch the tests.
  *   ## Commands
  *   - #8 `npm test` → exit 1
  *
- * One line for one item, with the number of the message it comes from. What a tool said stands in backticks, of which it has
- * none itself; so no text can leave its line, and none can end its quotation.
+ * Each item is one line and has the number of its source message. Tool output is in backticks and contains none itself. So no
+ * text can leave its line or end its own quotation.
  */
 
 import type { CommandOutcome } from "../evidence/commands.ts";
@@ -28,19 +28,19 @@ export const sections = [
   "Numbers",
 ] as const;
 export type Section = (typeof sections)[number];
-/** What the survival gate had to add, each with its section. */
+/** Title of the block with the facts that the survival gate added. Each line there names its section. */
 const keptTitle = "Kept facts";
 
 export interface Item {
   readonly section: Section;
   readonly text: string;
   readonly number?: number;
-  /** Quoted: it comes from a tool, or is a name. */
+  /** Quoted, because it comes from a tool or is a name. */
   readonly isData: boolean;
-  /** Messages that say it, when it is more than one. */
+  /** Number of messages that state the item, if more than one. */
   readonly count?: number;
   readonly outcome?: CommandOutcome;
-  /** Stands in the block of facts that were added. */
+  /** The item is in the block of added facts. */
   readonly isKept?: true;
 }
 
@@ -59,7 +59,7 @@ export function formatSummary(items: readonly Item[]): string {
   return lines.join("\n");
 }
 
-/** In the order of their sources; bare names of one source share a line. */
+/** Ordered by source. Bare names from the same message share a line. */
 function itemLines(items: readonly Item[]): readonly string[] {
   const lines: { text: string; names?: string }[] = [];
   const place = ({ number }: Item): number => number ?? Number.POSITIVE_INFINITY;
@@ -90,7 +90,7 @@ function bodyOf({ text, isData, count, outcome }: Item): string {
 }
 
 const maxLines = 2_000;
-/** No item of ours is longer: what is, was written by somebody else, and is read sentence by sentence. */
+/** Plimsoll's own items are never longer. A longer one was written by somebody else, so it is split into sentences. */
 const maxItemChars = 340;
 const title = /^(?:#{1,6}\s*|\*\*)([A-Za-z][A-Za-z ]{1,30}?)(?:\*\*)?:?(?:\*\*)?$/;
 const bareTitle = new RegExp(`^(?:${sections.join("|")}):$`, "i");
@@ -101,7 +101,7 @@ const source = /^\[?#(\d{1,9})\]?:?\s+(?=\S)/;
 const data = /^`([^`]+)`(?: ×(\d{1,9}))?(?: → (ok|failed|exit -?\d{1,9}))?$/;
 const names = /^`[^`\s]+`(?: `[^`\s]+`)+$/;
 
-/** Contract: never fails. What is not in the form of a summary becomes items of the section that it stands in. */
+/** Contract: never fails. Text that is not in the form of a summary becomes items of the section it is in. */
 export function parseSummary(text: string): readonly Item[] {
   const items: Item[] = [];
   let section: Section = "State";

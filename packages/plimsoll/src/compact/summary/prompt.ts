@@ -1,11 +1,11 @@
-/** What a model is told when it is to write a summary: one fixed instruction, and the source in fences that it cannot close. */
+/** The prompt for a model that writes a summary: one fixed instruction, and the source in fences that the source cannot close. */
 
 import { summaryTexts } from "../../text/for-models.ts";
 import { shortened } from "../evidence/safe-text.ts";
 import type { Speech } from "../evidence/speech.ts";
 import { sections } from "./format.ts";
 
-/** What was said, as it is fenced. */
+/** A text of the conversation to put into a fence. */
 export type FencedText = Speech;
 
 export interface SummaryPrompt {
@@ -15,12 +15,12 @@ export interface SummaryPrompt {
 
 export interface SummaryPromptTask {
   readonly source: readonly FencedText[];
-  /** The text of the summary that the new one takes the place of. */
+  /** The text of the summary that the new one replaces. */
   readonly earlier?: string;
   readonly maxTokens: number;
 }
 
-/** What a tool showed is read in part: its beginning, and a little of its end. */
+/** Only the beginning of a tool result is read, and a little of its end. */
 const maxToolChars = { head: 3_000, tail: 1_000 };
 const maxSourceChars = 240_000;
 const shortestText = 200;
@@ -49,8 +49,8 @@ function fence(label: string, text: string, boundary: string): string {
 }
 
 /**
- * Depends on all of the content, and stands nowhere in it. The same content has the same boundary, so a request can be cached
- * and repeated.
+ * Depends on the whole content and does not occur in it. The same content always gets the same boundary, so that a request can be
+ * cached and repeated.
  */
 export function boundaryFor(texts: readonly string[]): string {
   const hash = (texts.reduce(hashOf, 0x811c9dc5) >>> 0).toString(16).padStart(8, "0");
@@ -60,7 +60,7 @@ export function boundaryFor(texts: readonly string[]): string {
   }
 }
 
-/** FNV-1a. What it must be is not in the content; that is looked up, not hoped for. */
+/** FNV-1a. `boundaryFor` does not rely on it: it checks that the boundary does not occur in the content. */
 function hashOf(seed: number, text: string): number {
   let hash = seed;
   for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);

@@ -1,6 +1,6 @@
 /**
- * A summary without a model: what the evidence says, in its own words, section by section, within a budget. An earlier
- * summary is never summarised again: it is read back into its items, which stand beside the new ones.
+ * A summary without a model: quotes the evidence, section by section, within a budget. An earlier summary is never summarised
+ * again. It is read back into items, which compete with the new ones.
  */
 
 import type { EvidenceClass } from "../../message/receipt.ts";
@@ -34,10 +34,10 @@ export interface Summary {
 
 export interface SummaryTask {
   readonly messages: readonly NumberedMessage[];
-  /** The summary has at most so many. */
+  /** Maximum number of tokens in the summary. */
   readonly tokens: number;
   readonly count: CountTokens;
-  /** The text of the summary that this one takes the place of. */
+  /** The text of the summary that this one replaces. */
   readonly earlier?: string;
 }
 
@@ -50,11 +50,11 @@ export interface EvidenceTask {
   readonly tokens: number;
   readonly count: CountTokens;
   readonly earlier?: string;
-  /** Served before anything else, in this order, as long as there is room. */
+  /** Facts to include before all others, in this order, as long as there is room. */
   readonly first?: readonly Fact[];
 }
 
-/** Of the budget, for each section, before what is left over goes to whatever is worth most. */
+/** Share of the budget for each section. Tokens that are left over are spent on the items that are worth most. */
 const shares: Readonly<Record<Section, number>> = {
   Goal: 0.25,
   Rules: 0.6,
@@ -68,7 +68,7 @@ const shares: Readonly<Record<Section, number>> = {
   Errors: 0.1,
   Numbers: 0.05,
 };
-/** What must be there is served first; names last, since others may have said them. */
+/** The order in which sections are filled: indispensable ones first, names last because other items may contain them. */
 const filling: readonly Section[] = [
   "Rules",
   "Goal",
@@ -82,7 +82,7 @@ const filling: readonly Section[] = [
   "Files",
   "Numbers",
 ];
-/** Of one section, so many are weighed at all. */
+/** Maximum number of candidates per section. */
 const maxCandidates = 200;
 
 export function summariseEvidence(task: EvidenceTask): Summary {
@@ -122,7 +122,7 @@ const sectionOfNote: Readonly<Record<Note["kind"], Section>> = {
   state: "State",
 };
 
-/** Users and agents are repeated as they spoke; everything else is quoted. */
+/** Statements of users and agents are repeated as they are. Everything else is quoted. */
 export function itemOf(fact: Fact): Item {
   const section = fact.isRequest ? "Goal" : sectionOfClass[fact.class];
   const isStatement =
@@ -148,7 +148,7 @@ function candidatesOf({ facts, notes }: Evidence): readonly Candidate[] {
   ];
 }
 
-/** What is told of the present is worth less once there is something newer. */
+/** An earlier statement about the current state keeps this share of its weight once there is newer evidence. */
 const staleFactor = 0.3;
 
 function earlierCandidates(items: readonly Item[], evidence: Evidence): readonly Candidate[] {
@@ -178,7 +178,7 @@ function earlierWeight(item: Item, recency: Recency): number {
   }
 }
 
-/** Of an item that was a fact. */
+/** The class that the item's fact had. */
 export function factClassOf({ section, text, count = 1 }: Item): {
   readonly class: EvidenceClass;
   readonly count: number;
@@ -204,7 +204,7 @@ export function factClassOf({ section, text, count = 1 }: Item): {
   }
 }
 
-/** Once each, among the rules or else in the first section that has it, with its newest source. */
+/** Keeps each text once: in Rules, or else in the first section that has it, and with its newest source. */
 function distinctCandidates(candidates: readonly Candidate[]): readonly Candidate[] {
   const place = ({ item }: Candidate): number =>
     item.section === "Rules" ? -1 : sections.indexOf(item.section);
@@ -233,7 +233,7 @@ function joined(known: Candidate, other: Candidate): Candidate {
 interface Budget {
   readonly tokens: number;
   readonly count: CountTokens;
-  /** Ranks, by plain text. */
+  /** Ranks by plain text. */
   readonly first: ReadonlyMap<string, number>;
 }
 
@@ -241,7 +241,7 @@ interface Priced extends Candidate {
   readonly cost: number;
 }
 
-/** Invariant: what comes back costs at most `tokens`, as it is written. */
+/** Invariant: the result, written as a summary, costs at most `tokens`. */
 function chooseWithin(all: readonly Candidate[], budget: Budget): readonly Candidate[] {
   const { tokens, count } = budget;
   const costOf = (candidates: readonly Candidate[]): number =>
@@ -266,7 +266,7 @@ function bestOf(candidates: readonly Candidate[], section: Section): readonly Ca
     .slice(0, maxCandidates);
 }
 
-/** What comes first is worth most. */
+/** The result is in order of importance, because `trimmed` removes from its end. */
 function chooseByShare(
   must: readonly Priced[],
   candidates: readonly Priced[],
@@ -298,7 +298,7 @@ function chooseByShare(
   return [...served, ...rulesFirst(rest)];
 }
 
-/** What a section may say, in the order in which it may: rules as they were given, all else by its worth. */
+/** The candidates of a section in the order in which they are chosen: rules by weight, all others by weight per token. */
 function rankedIn(section: Section, candidates: readonly Priced[]): readonly Priced[] {
   const own = candidates.filter(({ item }) => item.section === section);
   return section === "Rules" ? own : byWorth(own);
@@ -324,14 +324,14 @@ function isName({ item }: Candidate): boolean {
   return item.section === "Files" || item.section === "Numbers";
 }
 
-/** A name that another item says already is not said again. */
+/** Drops names that another item already contains. */
 function withoutRepeats<T extends Candidate>(candidates: readonly T[]): readonly T[] {
   const said = candidates.filter((one) => !isName(one)).map(({ item }) => plain(item.text));
   const text = said.join("\n");
   return candidates.filter((one) => !isName(one) || !text.includes(plain(one.item.text)));
 }
 
-/** Estimates add up to a little more or less than the whole: the last are the first to go. */
+/** The estimated costs do not add up exactly, so this removes items from the end until the summary fits. */
 function trimmed(
   ranked: readonly Candidate[],
   tokens: number,

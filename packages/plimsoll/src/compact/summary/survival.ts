@@ -1,10 +1,10 @@
 /**
- * The survival gate: no summary that a model wrote goes into a conversation before it has been held against its source. Rules,
- * paths, ids, numbers, errors and open items that matter are in it or are added; what it made up goes; and where too little is
- * left, the summary without a model takes its place.
+ * The survival gate: checks every summary that a model wrote against its source, before it enters a conversation. Rules and
+ * important paths, ids, numbers, errors and open items that are missing are added. Invented items are removed. If too little is
+ * left, the summary without a model replaces it.
  *
- * Invariant: outside of backticks stand only whole sentences that users and agents of this conversation said. Everything else
- * that a model writes, however it came to write it, is shown as data.
+ * Invariant: outside backticks there are only whole sentences that users and agents of this conversation said. Everything else
+ * that the model writes, for whatever reason, is shown as data.
  */
 
 import type { EvidenceClass } from "../../message/receipt.ts";
@@ -39,22 +39,22 @@ export type Refusal =
 
 export interface GateTask {
   readonly summary: string;
-  /** Of what was summarised. */
+  /** The evidence in the messages that were summarised. */
   readonly evidence: Evidence;
   readonly source: readonly Speech[];
-  /** The text of the summary that this one takes the place of: its facts must survive too. */
+  /** The text of the summary that this one replaces. Its facts must survive too. */
   readonly earlier?: string;
   readonly count: CountTokens;
   readonly maxTokens: number;
 }
 
-/** Share of its own words and names that the source has. */
+/** The source must contain at least this share of the summary's words and names. */
 const leastSimilarity = 0.7;
-/** Of one item; below it the item is made up. */
+/** The source must contain at least this share of an item's words. Otherwise the item is invented. */
 const leastSupport = 0.6;
-/** Of the budget, for facts other than rules that must be there. */
+/** Share of the budget for required facts other than rules. */
 const factShare = 0.3;
-/** More than this over the budget is not trimmed. */
+/** A summary over this many times the budget is replaced, not trimmed. */
 const trimmable = 1.5;
 
 export function checkSummaryFacts(task: GateTask): SummaryVerdict {
@@ -117,7 +117,7 @@ function withEarlier(evidence: Evidence, earlier: readonly Item[]): Evidence {
   return { ...evidence, facts: all.toSorted((one, other) => other.weight - one.weight) };
 }
 
-/** Of everything that it says, words and names alike. */
+/** How far the source supports the whole summary, in words and in names. */
 function similarityOf(items: readonly Item[], reading: SourceReading): number {
   const text = items.map((item) => item.text).join("\n");
   const invented = reading.inventedIn(text).length;
@@ -130,10 +130,10 @@ function withKnownNumber(item: Item, numbers: ReadonlySet<number>): Item {
   return rest;
 }
 
-/** What these say is to be done or heeded: only people and agents say so. */
+/** Sections that say what the agent must do or obey. Only people and agents may say so. */
 const binding: readonly Section[] = ["Goal", "Rules", "Next"];
 
-/** The item as it may stay: nothing, itself, or itself as data. */
+/** The item in its permitted form: nothing, unchanged, or as data. */
 function checkItem(
   item: Item,
   { facts, notes }: Evidence,
@@ -156,14 +156,14 @@ function isBlank(text: string): boolean {
   return !/[\p{L}\p{N}]/u.test(text);
 }
 
-/** By somebody who may: users and agents. */
+/** True for facts that only users and agents can state. */
 function isSpoken({ class: of }: Fact): boolean {
   return of === "constraint" || of === "decision" || of === "task";
 }
 
 const mustSurvive: ReadonlySet<EvidenceClass> = new Set(["error", "task", "path", "id", "number"]);
 
-/** All rules that fit, and of the rest what weighs most, within a share of the budget: together they always fit. */
+/** All rules that fit, and the heaviest of the other facts within a share of the budget. Together they always fit. */
 export function importantFacts(
   { facts }: Evidence,
   maxTokens: number,
@@ -202,8 +202,8 @@ function within(
 }
 
 /**
- * Word for word, but for case, white space and quotation marks. What somebody said, in an item that says it as theirs: inside of
- * data it may be denied. A rule, among the rules.
+ * True if an item contains the fact word for word, ignoring case, white space and quotation marks. A statement inside data does
+ * not count, because the text around it may deny it. A rule must be among the rules.
  */
 export function survivesIn(items: readonly Item[], fact: Fact): boolean {
   const wanted = plain(fact.text);
@@ -237,7 +237,7 @@ function patch(
   }
 }
 
-/** In this order items are given up. */
+/** The order in which items are given up, by section. */
 const dispensable: readonly Section[] = [
   "Numbers",
   "Commands",

@@ -1,4 +1,4 @@
-/** How far a summary is borne out by its source, and whose words it repeats. */
+/** How far a source supports a summary, and whose words the summary repeats. */
 
 import { type MentionKind, mentionsIn } from "../../search/mentions.ts";
 import { termsOf } from "../../search/words.ts";
@@ -6,25 +6,24 @@ import { plain } from "../evidence/safe-text.ts";
 import { echoesIn, type Speech, sentencesOf } from "../evidence/speech.ts";
 
 export interface SourceReading {
-  /** Share of the words of a text that the source has; 1 for none. */
+  /** Share of the text's words that the source contains. 1 if the text has no words. */
   supportOf(text: string): number;
   /**
-   * What is left of a text without the sentences that users and agents said, whole and just so. Part of a sentence is not what
-   * somebody said: "touch the tests" is in "never touch the tests".
+   * The text without the sentences that users and agents said word for word. Only whole sentences count, because a part can mean
+   * the opposite: "touch the tests" is in "never touch the tests".
    */
   restOf(text: string): string;
-  /** The same, of users and operators alone. */
+  /** The same, but only for sentences of users and operators. */
   restOfUser(text: string): string;
-  /** Somebody said exactly this, tools included. */
+  /** True if anybody said exactly this, tools included. */
   hasVerbatim(text: string): boolean;
-  /** Paths, ids and numbers that the source does not have. */
+  /** Paths, ids and numbers that the source does not contain. */
   inventedIn(text: string): readonly string[];
 }
 
-/** One digit is a count that anyone may make. */
+/** Numbers of several digits. A single digit is a count that anyone may make. */
 const figure = /\d+(?:\.\d+)+|\d{2,}/g;
 
-/** Contract: linear in the length of the source, times a little for each sentence that the summary repeats. */
 interface Words {
   readonly terms: ReadonlySet<string>;
   readonly atoms: ReadonlySet<string>;
@@ -44,6 +43,7 @@ function wordsIn(source: readonly Speech[]): Words {
   return { terms, atoms, figures };
 }
 
+/** Contract: linear in the length of the source, times a little for each sentence that the summary repeats. */
 export function readSource(source: readonly Speech[], summary: string): SourceReading {
   const { terms, atoms, figures } = wordsIn(source);
   const whole = source.map(({ text }) => plain(withoutGrouping(text))).join("\n");
@@ -94,7 +94,7 @@ function withoutGrouping(text: string): string {
   return text.replace(/(?<=\d),(?=\d{3}(?!\d))/g, "");
 }
 
-/** Names of products are written like identifiers, and words in capitals like ids: those may be new. */
+/** Product names look like identifiers, and words in capitals look like ids. Both may be new in a summary. */
 function mustBeKnown(atom: string, kind: MentionKind): boolean {
   if (kind === "name") return /[_\d]/.test(atom);
   return kind !== "id" || /\d/.test(atom);

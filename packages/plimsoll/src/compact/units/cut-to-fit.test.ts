@@ -1,4 +1,4 @@
-/** Truncation to a number of tokens: what goes, what never does, and how deep it cuts. */
+/** Truncation to a number of tokens: which units are removed, which never are, and how deep the cut is. */
 
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
@@ -11,7 +11,7 @@ import { cutToFit } from "./cut-to-fit.ts";
 type Said = Message & { readonly tokens?: number; readonly isPinned?: boolean };
 
 const UNIT_TOKENS = 100;
-/** Reserved for the notice. */
+/** Tokens reserved for the notice. */
 const NOTICE_TOKENS = 80;
 
 const text = (words: string): Part => ({ kind: "text", text: words });
@@ -49,7 +49,7 @@ function seenOf(said: readonly Said[], important: readonly string[] = []): Visib
   };
 }
 
-/** Half of the limit, and not much less, as the product asks for it. */
+/** The product's goal: at most half of the limit, and not much less. */
 function goalFor(limitTokens: number): Goal {
   return {
     limitTokens,
@@ -58,7 +58,7 @@ function goalFor(limitTokens: number): Goal {
   };
 }
 
-/** The messages that are left, by their first words; "|" where something was cut. */
+/** The remaining messages by their first words, with "|" at every cut. */
 function leftOf(seen: VisibleConversation, goal: Goal): string {
   const ranges = cutToFit(seen, goal);
   return seen.messages
@@ -214,7 +214,7 @@ function tokensIn(
   return cut.reduce((sum, { tokens }) => sum + tokens, 0);
 }
 
-/** Rounds of a question, some exchanges and an answer, of all sizes. */
+/** Rounds of all sizes: a question, a few exchanges and an answer. */
 const conversation = fc
   .array(
     fc.record({
@@ -250,14 +250,14 @@ test("ranges are whole units, in order and apart, and touch nothing that must st
       for (const { first, last } of ranges) {
         expect(starts).toContain(first);
         expect(ends).toContain(last);
-        // Two ranges that touch would be one.
+        // Two adjacent ranges would have been merged into one.
         expect(first).toBeGreaterThan(end + 1 - Number(end < 0));
         end = last;
         for (const index of [firstUser, lastUser, said.length - 1])
           expect(first <= index && index <= last).toBe(false);
         const cut = said.slice(first, last + 1);
         expect(cut.some(({ isPinned, role }) => isPinned || role === "system")).toBe(false);
-        // Two messages of the user can be joined; results and what the user says after them cannot.
+        // Two user messages can be joined. Results and a user message after them cannot.
         const sides = [said[first - 1]?.role, said[last + 1]?.role];
         expect(sides).not.toEqual(["tool", "user"]);
       }

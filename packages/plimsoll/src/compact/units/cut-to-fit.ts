@@ -1,19 +1,19 @@
-/** Truncation to a number of tokens: the oldest whole units of the middle go until the rest fits. */
+/** Truncation to a number of tokens: removes the oldest whole units from the middle until the rest fits. */
 
 import type { Goal, VisibleConversation } from "../../message/strategy.ts";
 import { fixedUnits } from "./fixed-units.ts";
 import { rangesOf } from "./ranges.ts";
 import type { TruncationRange } from "./truncation-range.ts";
 
-/** What the notice in place of a cut costs, at most. */
+/** Upper bound for the tokens of the notice that replaces a cut. */
 const noticeTokens = 80;
-/** A step that leaves more than this of the goal's double is not deep enough to be rare. */
+/** Truncation may stop above the goal if at most this many times the goal is left. More would overflow again too soon. */
 const shallow = 1.6;
 
 /**
- * The ranges to take out, in order. Always kept: the system prompt, the first question, the last words of the user,
- * the newest unit, what is pinned, what Plimsoll does not know. The first answer, the thinking with which an open loop
- * began, and what has the highest priority go only when nothing else is left, and only as far as the limit demands.
+ * The ranges to remove, in order. These always stay: the system prompt, the first question, the user's last words, the newest
+ * unit, pinned messages, and content Plimsoll does not understand. The first answer, the thinking that began an open loop of tool
+ * calls, and units of the highest priority are removed last, and only until the request is within the limit.
  */
 export function cutToFit(
   conversation: VisibleConversation,
@@ -25,7 +25,7 @@ export function cutToFit(
     messages.slice(first, last + 1).reduce((sum, { tokens }) => sum + tokens, 0),
   );
   let total = conversation.tokens;
-  /** What the request comes to without this unit: a unit between two that are gone takes a notice with it. */
+  /** Tokens of the request without this unit. A new gap costs one notice; a unit that joins two gaps saves one. */
   const without = (index: number): number => {
     const neighbours = [isGone[index - 1], isGone[index + 1]].filter(Boolean).length;
     return total - (tokensOf[index] ?? 0) + noticeTokens * (1 - neighbours);
@@ -40,7 +40,7 @@ export function cutToFit(
     .filter((index) => !isFixed(index) && !holdsUnknown(index));
   for (const index of oldestFirst.filter((unit) => !isDear(unit))) {
     if (total <= goal.tokens) break;
-    // One unit more would take too much: what is left without it is a deep step already.
+    // Removing one more unit would empty the view too far, and the cut is already deep enough.
     if (without(index) < goal.floorTokens && total <= goal.tokens * shallow) break;
     take(index);
   }
@@ -51,7 +51,7 @@ export function cutToFit(
   return rangesWithin(conversation, goal, isGone);
 }
 
-/** Ranges that are apart, unless there are so many that their notices no longer fit. */
+/** Keeps the user's messages apart. Joins them only if there are so many ranges that their notices would not fit. */
 function rangesWithin(
   conversation: VisibleConversation,
   { limitTokens }: Goal,

@@ -1,4 +1,4 @@
-/** What no strategy takes out, and what it takes out last. */
+/** Decides which units no strategy may remove, and which are removed last. */
 
 import type { Message, Part } from "../../message/message.ts";
 import type { Proposal, VisibleConversation } from "../../message/strategy.ts";
@@ -6,13 +6,13 @@ import type { Unit } from "../../message/unit.ts";
 import { isSpoken, spokenUnits } from "./head.ts";
 
 export function fixedUnits({ units, messages, mustAlternate }: VisibleConversation): {
-  /** Of which not a word goes. */
+  /** Every word of the unit stays. */
   readonly isFixed: (index: number) => boolean;
-  /** Which goes last. */
+  /** The unit is removed last. */
   readonly isDear: (index: number) => boolean;
-  /** Which may say less, but must be there: … */
+  /** The unit opens a loop of tool calls. It may be shortened, and is removed last. */
   readonly isLoopStart: (index: number) => boolean;
-  /** … also when nothing else is left to go. */
+  /** The unit contains something Plimsoll does not understand. It may be shortened, but is never removed. */
   readonly holdsUnknown: (index: number) => boolean;
 } {
   const messagesOf = (unit: Unit): readonly Message[] =>
@@ -21,11 +21,13 @@ export function fixedUnits({ units, messages, mustAlternate }: VisibleConversati
     messages.map(({ message }) => message),
     units,
   );
-  // Also one without words: to a provider it is the user's turn all the same.
+  // Includes a user message without words, because to the provider it is still the user's turn.
   const lastTurn = units.findLastIndex((unit) =>
     messagesOf(unit).some(({ role, parts }) => role === "user" && !parts.some(isResult)),
   );
-  /** In mid-conversation it stands behind the user and before an answer, and nowhere else. */
+  /**
+   * A system message in mid-conversation is only valid after a user message and before an answer, so both neighbours must stay.
+   */
   const isInstruction = (index: number): boolean =>
     index > firstUser && messages[units[index]?.first ?? -1]?.message.role === "system";
   const isFixed = (index: number): boolean => {
@@ -45,13 +47,13 @@ export function fixedUnits({ units, messages, mustAlternate }: VisibleConversati
     const unit = units[index];
     return unit !== undefined && messagesOf(unit).some(({ stays }) => stays !== undefined);
   };
-  // A user who speaks beside results does not end a loop of tool calls.
+  // A user message that also carries results does not end a loop of tool calls.
   const lastQuestion = units.findLastIndex(({ first, last }) =>
     messages
       .slice(first, last + 1)
       .some(({ message }) => isSpoken(message) && !message.parts.some(isResult)),
   );
-  /** Providers may want an open loop of tool calls to begin with the thinking that it began with. */
+  /** Some providers require an open loop of tool calls to begin with its original thinking. */
   const isLoopStart = (index: number): boolean =>
     mustAlternate &&
     index === lastQuestion + 1 &&
@@ -68,7 +70,9 @@ export function fixedUnits({ units, messages, mustAlternate }: VisibleConversati
   return { isFixed, isDear, isLoopStart, holdsUnknown };
 }
 
-/** Whoever proposed it: what Plimsoll does not know is not taken out. */
+/**
+ * True if a proposal would remove content Plimsoll does not understand. Such a proposal is rejected, whichever strategy made it.
+ */
 export function takesUnknown({ messages }: VisibleConversation, proposal: Proposal): boolean {
   switch (proposal.kind) {
     case "remove":
@@ -78,7 +82,7 @@ export function takesUnknown({ messages }: VisibleConversation, proposal: Propos
         .some(({ message }) => message.stays !== undefined);
     case "replace": {
       const message = messages[proposal.message]?.message;
-      // Of a result as a whole nobody can tell what would be left.
+      // If a result is replaced as a whole, nobody can tell how much of the unknown content would be left.
       const isWhole = proposal.inner === undefined && isResult(message?.parts[proposal.part]);
       return message?.stays === "whole" || (message?.stays === "there" && isWhole);
     }
@@ -99,7 +103,7 @@ function startsWithThinking(message: Message | undefined): boolean {
   );
 }
 
-/** Instructions in mid-conversation, and summaries that the provider itself put in place of what came before. */
+/** System messages in mid-conversation, and the provider's own summaries of earlier messages. */
 function isLoadBearing({ role, parts }: Message): boolean {
   return (
     role === "system" ||

@@ -1,10 +1,10 @@
-/** The head of a conversation: everything up to the first words of the user. It is always in the window. */
+/** The head of a conversation: everything up to and including the user's first words. It always stays in the window. */
 
 import type { Message } from "../../message/message.ts";
 import type { VisibleConversation } from "../../message/strategy.ts";
 import type { Unit } from "../../message/unit.ts";
 
-/** The user said something: words, pictures, documents, not only results. */
+/** True if the user said something: words, pictures or documents, not only tool results. */
 export function isSpoken(message: Message | undefined): boolean {
   return (
     message?.role === "user" &&
@@ -12,12 +12,12 @@ export function isSpoken(message: Message | undefined): boolean {
   );
 }
 
-/** In messages, which is also where the history begins. 0: the user has said nothing. */
+/** Number of messages in the head, which is also the index at which the history begins. 0: the user has said nothing. */
 export function headLength({ messages }: Pick<VisibleConversation, "messages">): number {
   return messages.findIndex(({ message }) => isSpoken(message)) + 1;
 }
 
-/** The units in which the user speaks for the first and for the last time; -1: the user has said nothing. */
+/** The first and the last unit in which the user speaks. -1: the user has said nothing. */
 export function spokenUnits(
   messages: readonly Message[],
   units: readonly Unit[],

@@ -1,4 +1,4 @@
-/** Units that a strategy may take out whole, and those of the highest priority among them. */
+/** The units that a strategy may remove as a whole, with those of the highest priority listed apart. */
 
 import type { CountTokens, Goal, VisibleConversation } from "../../message/strategy.ts";
 import { fixedUnits } from "./fixed-units.ts";
@@ -10,9 +10,9 @@ import type { TruncationRange } from "./truncation-range.ts";
 export interface MovableUnits {
   /** Indexes of units, in order. */
   readonly others: readonly number[];
-  /** Of priority 1: they go last. */
+  /** Units of priority 1, which are removed last. */
   readonly important: readonly number[];
-  /** The first unit behind the head. */
+  /** The first unit after the head. */
   readonly from: number;
 }
 
@@ -39,10 +39,12 @@ export function unitTokens({ units, messages }: VisibleConversation, index: numb
   return unit === undefined ? 0 : tokensOf(messages.slice(unit.first, unit.last + 1));
 }
 
-/** Of what is left beside the messages that never go, for a text of ours. */
+/** Share of the remaining room that Plimsoll's own text may take, once the messages that must stay are counted. */
 const textShare = 0.5;
 
-/** In a window that hardly holds what must stay, a summary would take the place of what it is a summary of. */
+/**
+ * Maximum number of tokens for a summary. If the messages that must stay nearly fill the window, the summary has to be short too.
+ */
 export function roomForText(
   conversation: VisibleConversation,
   { limitTokens }: Pick<Goal, "limitTokens">,
@@ -58,16 +60,16 @@ export function roomForText(
 }
 
 export interface Taking extends Pick<Goal, "tokens">, Partial<Pick<Goal, "floorTokens">> {
-  /** Of the text of ours that comes with it. */
+  /** Tokens of the text that Plimsoll adds with this step. */
   readonly textTokens: number;
 }
 
-/** What leaves more than this of its goal is not deep enough to be rare. */
+/** A step may stop above the goal if at most this many times the goal is left. More would overflow again too soon. */
 const shallow = 1.6;
 
 /**
- * Of units that may go, in the order in which they should, as many as the goal asks for, and none that would empty the
- * view when the step is deep enough without it.
+ * Takes units in the given order until the goal is met. Skips a unit whose removal would empty the view too far when the step is
+ * already deep enough.
  */
 export function takenForGoal(
   conversation: VisibleConversation,

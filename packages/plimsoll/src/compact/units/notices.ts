@@ -1,4 +1,4 @@
-/** Texts of ours that several strategies write: the notice behind the head, and marks where messages are gone. */
+/** Texts that several strategies write: the notice after the head, and the marks in place of removed messages. */
 
 import type { Proposal, VisibleConversation, VisibleMessage } from "../../message/strategy.ts";
 import { markTexts, shortenedNotice } from "../../text/for-models.ts";
@@ -6,27 +6,27 @@ import { headLength } from "./head.ts";
 import { isBetweenAnswers } from "./ranges.ts";
 import type { TruncationRange } from "./truncation-range.ts";
 
-/** What the notice costs, about. */
+/** Approximate cost of the notice in tokens. */
 export const noticeTokens = 45;
-/** What the mark of a range that is gone costs, about. */
+/** Approximate cost of the mark for a removed range, in tokens. */
 export const markTokens = 16;
-/** A gap of less than this goes without a mark. */
+/** A gap of fewer tokens than this gets no mark. */
 const markedGapTokens = 400;
 
-/** Of what is saved, for the names that what stays refers to. */
+/** Share of the saved tokens that may be spent on listing names which the remaining messages still refer to. */
 const namesShare = 0.03;
 const namesMost = 400;
 
 const handles = /pl_[0-9A-Za-z]{22}/g;
 
-/** `room` is for all of the text. */
+/** `room` is the number of tokens for the whole text. */
 export function namesRoom(saved: number, room: number): number {
   return Math.min(namesMost, saved * namesShare, room);
 }
 
 /**
- * The text behind the head that shows the shared handle. What it said before it still says, unless there is a new
- * body: the newest handle covers everything that earlier ones did.
+ * The text after the head that shows the shared handle. It repeats the earlier summary unless there is a new body, and puts the
+ * newest handle in it, which covers everything that earlier handles covered.
  */
 export function sharedNotice(
   conversation: VisibleConversation,
@@ -47,7 +47,7 @@ export function sharedNotice(
   };
 }
 
-/** What an earlier summary says, without the notice and the opening around it. */
+/** The text of an earlier summary, without its notice and opening. */
 export function summaryBody(summary: string | undefined): string | undefined {
   const body = (summary ?? "")
     .replace(/^\[Plimsoll:[^\n]*\]\n?/, "")
@@ -65,7 +65,7 @@ export function gapMark(
   return isSmall && !isBetweenAnswers(conversation, range) ? "" : namedGap(gone);
 }
 
-/** Also where little is gone. */
+/** The mark for a gap, however small the gap is. */
 export function namedGap(gone: readonly VisibleMessage[]): string {
   const [from, to] = [gone[0]?.number, gone.at(-1)?.number];
   return markTexts.messages(gone.length, from, to);

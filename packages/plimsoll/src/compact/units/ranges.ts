@@ -1,11 +1,11 @@
-/** From units that go to ranges that may go: a provider must take what is left. */
+/** Turns a list of units to remove into ranges of messages that can be removed: the provider must accept the rest. */
 
 import type { VisibleConversation } from "../../message/strategy.ts";
 import { sideOf, type TruncationRange } from "./truncation-range.ts";
 
 /**
- * Neighbours that go become one range. Where roles must alternate, a cut puts no two of the user's side together, or
- * only such as can be joined into one message.
+ * Adjacent units become one range. Where roles must alternate, a cut may not leave two messages of the user's side next to each
+ * other. "joined" allows it for two user messages, because those can be joined into one.
  */
 export function rangesOf(
   conversation: VisibleConversation,
@@ -30,14 +30,14 @@ interface UnitRange {
   readonly until: number;
 }
 
-/** Of the units from one to another, as many as may go: less of the end or less of the beginning, whichever takes more. */
+/** Shrinks the range until the rest is valid, from its end or from its beginning, whichever removes more tokens. */
 function untorn(
   { units, messages, mustAlternate }: VisibleConversation,
   { from, until }: UnitRange,
   ofUser: "apart" | "joined",
 ): UnitRange | undefined {
   const isOfUser = (index: number): boolean => sideOf(messages[index]?.message.role) === "user";
-  /** Two messages of the user can be joined; results that stand apart cannot. */
+  /** Two user messages can be joined; results without their call cannot. */
   const isTorn = (start: number, end: number): boolean => {
     const [before, behind] = [(units[start]?.first ?? 0) - 1, (units[end]?.last ?? 0) + 1];
     const isJoined =
@@ -63,7 +63,9 @@ function untorn(
   )[0];
 }
 
-/** Where roles must alternate, two answers must not meet: there a gap needs a text in its place. */
+/**
+ * True if removing the range would make two answers adjacent where roles must alternate. Then the gap needs a text in its place.
+ */
 export function isBetweenAnswers(
   { messages, mustAlternate }: Pick<VisibleConversation, "messages" | "mustAlternate">,
   { first, last }: TruncationRange,

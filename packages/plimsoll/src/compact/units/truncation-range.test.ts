@@ -63,7 +63,7 @@ test.each([
   expect(truncationRange(messages, splitUnits(messages), "none")).toBeUndefined();
 });
 
-/** A valid conversation: the user speaks, the model answers at once or after some exchanges. */
+/** A valid conversation: the user speaks, and the model answers at once or after some exchanges. */
 const round = fc.record({ exchanges: fc.nat(3), isAnswered: fc.boolean() });
 const conversation = fc.array(round, { minLength: 1, maxLength: 8 }).map((rounds) => {
   let id = 0;

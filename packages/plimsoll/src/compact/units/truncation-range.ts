@@ -1,24 +1,24 @@
 /**
- * Truncation by hand, and as a recovery: a range in the middle goes, in whole units, and everything stays in order. What truncation
- * takes out by itself, as the last strategy of a turn, is chosen in `cut-to-fit.ts`.
+ * Truncation by hand, and as a recovery: removes one range of whole units from the middle and keeps the order. Automatic
+ * truncation, the last strategy of a turn, chooses its ranges in `cut-to-fit.ts`.
  */
 
 import type { Message, Role } from "../../message/message.ts";
 import type { Unit } from "../../message/unit.ts";
 import { spokenUnits } from "./head.ts";
 
-/** How much of the middle stays: nothing, the last two units, a half, a quarter. */
+/** How much of the middle stays: nothing, the last two units, half, or a quarter. */
 export type Keep = "none" | "lastTwo" | "half" | "quarter";
 
-/** Messages, both ends included. */
+/** A range of messages, both ends included. */
 export interface TruncationRange {
   readonly first: number;
   readonly last: number;
 }
 
 /**
- * What to take out. Always kept: everything up to the first answer, and everything from the last words
- * of the user on. Roles still alternate across the cut. Undefined when there is nothing to take.
+ * The range to remove. Everything up to the first answer stays, and so does everything from the user's last words on. Roles still
+ * alternate across the cut. Undefined: there is nothing to remove.
  */
 export function truncationRange(
   messages: readonly Message[],
@@ -51,7 +51,7 @@ function removedUnits(count: number, keep: Keep): number {
   }
 }
 
-/** The unit nearest to the wanted one that may follow what is kept before the cut. */
+/** The unit closest to the wanted one that may follow the last unit before the cut. */
 function nearestFit(
   messages: readonly Message[],
   units: readonly Unit[],
@@ -72,7 +72,7 @@ function nearestFit(
   return undefined;
 }
 
-/** Results stand on the user's side: who speaks to the model, or the model itself. */
+/** The side a role speaks for. Tool results count as the user's side, because they are addressed to the model. */
 export function sideOf(role: Role | undefined): "user" | "assistant" | "system" | undefined {
   return role === "tool" ? "user" : role;
 }

@@ -28,6 +28,6 @@ test("a program serves the sessions that it keeps itself", async () => {
 
 test("an object that openPlimsoll did not give is told so, and not served", async () => {
   const plimsoll = await openPlimsoll({ store: "memory" });
-  expect(() => createMcpServer({ ...plimsoll })).toThrow("did not come from openPlimsoll");
+  expect(() => createMcpServer({ ...plimsoll })).toThrow("was not made by openPlimsoll");
   await plimsoll.close();
 });

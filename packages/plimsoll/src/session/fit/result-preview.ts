@@ -3,7 +3,6 @@
  * `tool_output_mode`: nothing, its two ends, or its highlights.
  */
 
-import { alarmOf } from "../../compact/content/cut/signals.ts";
 import { readEvidence } from "../../compact/evidence/evidence.ts";
 import type { FencedText } from "../../compact/summary/prompt.ts";
 import { checkSummaryFacts } from "../../compact/summary/survival.ts";
@@ -15,6 +14,7 @@ import {
   truncateText,
 } from "../../offload/result-preview.ts";
 import type { FollowedBy } from "../../text/for-models.ts";
+import { alarmOf } from "../../text/trouble.ts";
 import { type Draft, offerIn } from "../draft/draft.ts";
 import { guardOf } from "../draft/projection.ts";
 import type { Summariser } from "../models/summariser.ts";

@@ -1,4 +1,4 @@
-/** Finds the session of a request: by name, or by the history that it shares; in memory, then in the store. */
+/** Finds the session of a request by name or by shared history, first in memory and then in the store. */
 
 import { PlimsollError } from "../../message/error.ts";
 import type { SessionRecord, Store } from "../../store/store.ts";
@@ -17,19 +17,19 @@ import { mayGoOn, sharedWith } from "./refreshed.ts";
 import { createSessionShelf, type SessionShelf } from "./sessions-in-memory.ts";
 
 export interface SessionCache {
-  /** Contract: calls for one client key, or for one tenant without any, must not overlap. */
+  /** Contract: calls with the same client key, or of the same tenant without a key, must not overlap. */
   find(query: SessionLookup): Promise<{ readonly log: SessionLog; readonly isNew: boolean }>;
   byId(id: string): Promise<SessionLog | undefined>;
-  /** The session that a request continues; undefined when it would be a new one. */
+  /** The session that a request continues. Undefined: it would be a new session. */
   lookup(query: SessionLookup): Promise<SessionLog | undefined>;
   create(record: Omit<SessionRecord, "id" | "createdAt" | "updatedAt">): SessionLog;
-  /** Tells the cache that messages were added or a turn has ended, so that the session is found by what it answered. */
+  /** Call this when messages were added or a turn has ended, so that requests find the session by its answers. */
   noteAnswers(log: SessionLog): void;
-  /** The next request for this session reads it from the store. */
+  /** Drops the log from memory. The next request for this session reads it from the store. */
   forget(log: SessionLog): void;
-  /** Whoever has a log goes on with the one that is given here: there is one log of a session at a time. */
+  /** The current log of the session. There is only one at a time, and it may have replaced the given one. */
   current(log: SessionLog): Promise<SessionLog>;
-  /** What is in memory of these sessions is given up, with what was not stored of it: the store has them no more. */
+  /** Drops sessions that the store no longer has, together with their unsaved writes. */
   abandon(sessions: readonly string[]): void;
 }
 
@@ -38,14 +38,14 @@ export interface SessionLookup {
   readonly wire: string;
   readonly request: RequestShape;
   readonly hints: SessionHints;
-  /** Its tenant is a credential on this machine, and may be the same client's with a refreshed one. */
+  /** The tenant is a credential on this machine. After a refresh, the same client may have another one. */
   readonly isRefreshable?: boolean;
-  /** Without a name it is a new session, whatever its history proves. */
+  /** Skips the search by history: without a name, the request begins a new session. */
   readonly isFreshSearch?: boolean;
 }
 
 const shelfLimits = { maxSessions: 2000, maxMessages: 1_000_000, maxKeys: 1_000_000 };
-/** Of the sessions that were given the same answers, only so many are looked into. */
+/** Maximum number of sessions with the same answers that Plimsoll compares with a request. */
 const maxCandidates = 16;
 const candidatesPerTalk = 4;
 
@@ -77,7 +77,7 @@ export function createSessionCache(
     noteAnswers: shelf.noteAnswers,
     forget: shelf.remove,
     current: async (log) => {
-      // A store that cannot be read is no reason to lose the one that is there.
+      // If the store cannot be read, the log that is there stays.
       const known = await byId(log.record.id).catch(() => log);
       if (known === undefined) shelf.put(log);
       return known ?? log;
@@ -117,10 +117,10 @@ async function loadSession(
   if (inMemory !== undefined) return inMemory;
   const snapshot = await store.snapshot(id);
   const log = snapshot && restoreLog(snapshot);
-  // What says an answer again is shown with what was looked up for that answer.
+  // An echo of an answer is shown with the lookups of that answer.
   const hasEchoes = snapshot?.nodes.some(({ source }) => source === "echo") === true;
   if (log !== undefined && hasEchoes) await recallAnswers(store, log);
-  // Another caller may have loaded it while this one waited: there must be only one of it.
+  // Another caller may have loaded it meanwhile. There must be only one log of a session.
   const meanwhile = shelf.get(id);
   if (meanwhile !== undefined || log === undefined) return meanwhile;
   shelf.put(log);
@@ -132,8 +132,9 @@ interface NamedLookup extends SessionLookup {
 }
 
 /**
- * The tenant's own session of that name, or the one that its client began under an earlier credential. A title or a sub-agent
- * may have been asked for first with the new one, and has a session of its own then: it says nothing of the conversation.
+ * The tenant's own session of that name, or the one that its client began under an earlier credential. The client may have asked
+ * for a title or started a sub-agent first with the new credential. Then the tenant's own session has nothing of the
+ * conversation.
  */
 async function findByName(
   shelf: SessionShelf,
@@ -158,8 +159,8 @@ async function findByName(
 const uuid = /:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /**
- * The same conversation under another credential: its client names it by a UUID, which nobody guesses, and sends every word of
- * it. It stays its first tenant's.
+ * The same conversation under another credential. Its client names it by a UUID, which nobody can guess, and sends every word of
+ * it. It still belongs to its first tenant.
  */
 async function findRefreshed(
   shelf: SessionShelf,
@@ -167,7 +168,7 @@ async function findRefreshed(
   query: NamedLookup,
 ): Promise<SessionLog | undefined> {
   const { clientKey, wire, request } = query;
-  // Without an answer in it, a request shows nothing.
+  // A request without an answer in it proves nothing.
   if (!request.messages.some(({ role }) => role === "assistant")) return undefined;
   const namesakes = await store.sessionsNamed(wire, clientKey).catch(noneUnlessSpoilt);
   for (const { id, tenant } of namesakes) {
@@ -180,25 +181,25 @@ async function findRefreshed(
   return undefined;
 }
 
-/** Not a token that Plimsoll gave to somebody. */
+/** Whether a tenant is a client's own credential, and not a token that Plimsoll has issued. */
 function isCredential(tenant: string): boolean {
   return tenant.startsWith("key:");
 }
 
-/** A session that a request may continue, and what it shows of it. */
+/** A session that a request may continue, and the evidence for it. */
 interface Candidate {
   readonly log: SessionLog;
   readonly continuation: Exclude<Continuation, { readonly kind: "stranger" }>;
 }
 
-/** What is at hand in memory first: it is nearly always there. */
+/** Looks in memory first, because the session is nearly always there. */
 async function findByHistory(
   shelf: SessionShelf,
   store: Store,
   query: SessionLookup,
 ): Promise<SessionLog | undefined> {
   const { wire, request } = query;
-  // A conversation that has no answer in it yet continues none.
+  // A request without an answer in it continues no conversation.
   if (!request.messages.some(({ role }) => role === "assistant")) return undefined;
   const talks = request.links.map(({ talk }) => talk);
   const found = await findByTalks(shelf, store, query, talks);
@@ -235,7 +236,7 @@ async function choose(
 ): Promise<SessionLog | undefined> {
   const { talks } = choosing;
   const candidates = await candidatesAmong(shelf, store, query, choosing);
-  // Most in common first; whoever knows all of a branch before whoever went back in one.
+  // First those that go on, then those that went back. In each group, the longest common history comes first.
   const ordered = candidates.toSorted(
     (a, b) =>
       rank(a.continuation) - rank(b.continuation) || b.continuation.common - a.continuation.common,
@@ -266,7 +267,7 @@ async function candidatesAmong(
   return candidates;
 }
 
-/** A store that cannot be read now must not end a conversation that is in memory. */
+/** No results if the store cannot be read now: that must not end a conversation that is in memory. */
 function noneUnlessSpoilt(error: unknown): readonly never[] {
   if (PlimsollError.is(error) && error.code === "STORE_CORRUPT") throw error;
   return [];
@@ -291,7 +292,7 @@ function isNumbered({ messages }: RequestShape): boolean {
   return messages.some(({ marks }) => marks?.isNumbered === true);
 }
 
-/** An answer that two conversations were given does not say which of them goes on. */
+/** Whether only this session has the answers that prove it. An answer in two conversations does not show which one goes on. */
 async function isOnly(
   shelf: SessionShelf,
   store: Store,

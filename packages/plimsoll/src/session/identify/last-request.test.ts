@@ -15,7 +15,7 @@ const body = fc.record({
   stream: fc.boolean(),
 });
 
-/** What a message stands for here is its own text, so that a wrong one shows. */
+/** The identity of a message is its own text here, so that a wrong one is noticed. */
 function learn(bytes: Uint8Array): LearnedRequest {
   const slices = readSlices(bytes);
   const texts = (slices.elements.get("messages") ?? []).map((slice) =>
@@ -55,7 +55,7 @@ test("whatever came before, a request reads the same, and what is recalled is it
         expect(recalled.slices).toEqual(truth.slices);
         expect(recalled.messages).toEqual(truth.messages.slice(0, recalled.messages.length));
         expect(recalled.links).toEqual(truth.links.slice(0, recalled.links.length));
-        // The last message may have been the end of its array, and now has a comma behind it.
+        // The last message may have been the end of its array, and is now followed by a comma.
         if (isRelated)
           expect(recalled.messages.length).toBeGreaterThanOrEqual(first.messages.length - 1);
       },

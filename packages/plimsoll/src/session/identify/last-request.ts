@@ -1,6 +1,6 @@
 /**
- * The last request of each conversation, so that the next one is compared with it instead of being
- * read again: what both begin with is neither scanned, hashed nor parsed.
+ * Remembers the last request of each conversation. The next request is compared with it, so their common beginning is not
+ * scanned, hashed or parsed again.
  */
 
 import { BoundedMap } from "../../bounds/bounded-map.ts";
@@ -12,11 +12,11 @@ import {
 } from "../../wire/format/slices.ts";
 import type { Link, LogMessage } from "../log/log.ts";
 
-/** What was learned of a request. */
+/** A request, and the facts that Plimsoll learned from it. */
 export interface LearnedRequest {
   readonly body: Uint8Array;
   readonly slices: BodySlices;
-  /** How its messages were counted. */
+  /** Identifies how its messages were counted. */
   readonly rulerKey: string;
   readonly messages: readonly LogMessage[];
   readonly links: readonly Link[];
@@ -24,7 +24,7 @@ export interface LearnedRequest {
 
 export interface RecalledPrefix {
   readonly slices: BodySlices;
-  /** Of the messages at the start of the request, in order. Empty when nothing is known. */
+  /** The known messages at the start of the request, in order. Empty: none is known. */
   readonly messages: readonly LogMessage[];
   readonly links: readonly Link[];
   readonly rulerKey: string;
@@ -35,10 +35,10 @@ export interface PrefixMemory {
   remember(key: string, learned: LearnedRequest): void;
 }
 
-/** All bodies that are kept, together. Larger ones than the second bound are not worth the room. */
+/** Maximum size of all kept bodies together, in bytes. Bodies over `maxBodyBytes` are not worth the room. */
 const maxKeptBytes = 128 * 1024 * 1024;
 const maxBodyBytes = 16 * 1024 * 1024;
-/** Small ones as well. */
+/** Maximum number of kept requests, which also bounds small ones. */
 const maxKept = 100_000;
 const compareBytes = 64 * 1024;
 
@@ -76,13 +76,13 @@ function findPrefix(
 ): KnownPrefix | undefined {
   const elements = known.slices.elements.get(field) ?? [];
   const common = commonLength(known.body, body);
-  // The byte after an element must be the same too: `1` is a prefix of `12`.
+  // The byte after an element must be equal, too, because `1` is a prefix of `12`.
   let count = elements.length;
   while (count > 0 && (elements[count - 1]?.end ?? 0) >= common) count--;
   return count === 0 ? undefined : { slices: known.slices, field, count };
 }
 
-/** How many bytes two bodies have in common at their start: compared in blocks, then halved. */
+/** Number of bytes that two bodies have in common at their start. Compares whole blocks, then bisects the last one. */
 function commonLength(left: Uint8Array, right: Uint8Array): number {
   const length = Math.min(left.length, right.length);
   let start = 0;

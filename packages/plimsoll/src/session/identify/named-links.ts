@@ -1,4 +1,4 @@
-/** The messages of a request as a session's log names them: a client spells what it was told in its own way. */
+/** Finds the messages of a request in a session's log, although a client may spell an answer in its own way. */
 
 import { hasWordsOf } from "../log/echoes.ts";
 import {
@@ -14,10 +14,10 @@ import {
 } from "../log/log.ts";
 
 /**
- * The links of a request as this log names its messages. Leading system messages change from turn to turn (a date, the
- * state of a repository): the conversation behind them is still the one that the log has below the first of them. What
- * earlier versions recorded under a coarser identity is the same message where its bytes are the same. And an answer is the
- * same message however its client spells it.
+ * The links of a request, named as this log names its messages. Leading system messages change from turn to turn (a date, the
+ * state of a repository). The conversation after them is still the one that the log has below the first of them. A message that
+ * earlier versions recorded under a coarser identity is the same message if its bytes are the same. An answer is the same message
+ * however its client spells it.
  */
 export function linksIn(
   log: SessionLog,
@@ -39,7 +39,7 @@ export function linksIn(
   return named;
 }
 
-/** The leading messages of the log that stand where those of the request stand, when the request brings others. */
+/** The leading messages that the log has in place of those of the request, if the request brings different ones. */
 function knownLead(
   log: SessionLog,
   messages: readonly LogMessage[],
@@ -58,7 +58,7 @@ function knownLead(
   return undefined;
 }
 
-/** `own` is what the request has behind the same link, where that is known. */
+/** `own`: the request's own link of this message. Only given if the link before it is the same in the log. */
 function linkIn(log: SessionLog, before: Link, message: LogMessage, own?: Link): Link {
   const link = own ?? extendLink(before, message);
   if (log.seqByChain.has(link.chain)) return link;
@@ -74,9 +74,9 @@ function oldLinkIn(log: SessionLog, before: Link, message: LogMessage): Link | u
 }
 
 /**
- * The answer that Plimsoll recorded in this place, where it has the same calls, or without calls the same text. So it is with
- * what its client has made of an answer here before. A server that numbers its calls may have answered here twice with the same
- * ids: then the words say which of the two it is, or that it is neither.
+ * The answer that Plimsoll recorded in this place, if it has the same calls, or without calls the same text. An earlier echo in
+ * this place counts as well. A server that numbers its calls may have answered here twice with the same ids. Then the words
+ * decide which of the two answers it is, or that it is neither.
  */
 function answerLinkIn(
   log: SessionLog,
@@ -101,7 +101,7 @@ function answerLinkIn(
   return answer && { chain: answer.chain, looseChain: looseChainOf(answer), talk, isLeading };
 }
 
-/** The link of a message, where the log names nothing before it otherwise than the request does. */
+/** The link of a message in the request, if the log names this message and the one before it in the same way. */
 export function ownLink(
   { links, named }: { readonly links: readonly Link[]; readonly named: readonly Link[] },
   index: number,
@@ -110,7 +110,7 @@ export function ownLink(
   return isOwn ? links[index] : undefined;
 }
 
-/** The leading system messages of the request, where the log goes on below others. */
+/** The leading system messages of the request, if the log has different ones before the conversation. */
 export function newLead(
   messages: readonly LogMessage[],
   { links, named }: { readonly links: readonly Link[]; readonly named: readonly Link[] },

@@ -1,4 +1,4 @@
-/** Which conversation does a request continue? The recorded pairs of test/wire-fixtures/prefix, and what they leave open. */
+/** Which conversation does a request continue? The recorded pairs of test/wire-fixtures/prefix, and the cases they leave open. */
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -56,7 +56,7 @@ async function send(
 
 const answerOf = (message: JsonObject) => ({ outcome: "message", choices: [[message]] }) as const;
 
-/** px-26: the date in a system prompt is none of what was said; the conversation goes on below it. */
+/** px-26: the date in a system prompt is not part of the conversation, which goes on below it. */
 const otherwise: ReadonlyMap<string, { relation: string; common: number }> = new Map([
   ["px-26", { relation: "extends", common: 2 }],
 ]);
@@ -76,7 +76,7 @@ test.each(pairs)("$id $name is $relation", async (pair) => {
   const first = await send(plimsoll, wire, pair.first);
   const sent = pair.second.body[wires[wire].fields.messages];
   const before = pair.first.body[wires[wire].fields.messages];
-  // What proves that the second goes on where the first stood: it has the answer that was given.
+  // The second request proves that it continues the first one by containing its answer.
   const answer = Array.isArray(sent) && Array.isArray(before) ? sent[before.length] : undefined;
   const isNamed = Object.keys(pair.first.headers).length > 0;
   await first.end(
@@ -93,7 +93,7 @@ test.each(pairs)("$id $name is $relation", async (pair) => {
   } else {
     expect(second.session).toBe(first.session);
     expect(second.relation).toBe(relation);
-    // The answer that the first was given is known, too.
+    // The answer to the first request is known, too.
     const answered = isNamed || relation !== "extends" || answer === undefined ? 0 : 1;
     expect(second.newMessages).toBe(total - commonOf(pair) - answered);
     const isNewBranch = relation === "fork" || relation === "rewind";

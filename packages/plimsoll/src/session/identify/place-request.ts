@@ -1,9 +1,21 @@
 /**
- * Which session, and which branch of it, does a request continue? Pure decisions over what is known.
+ * Decides which session and which branch a request continues. Pure functions; find-session.ts and turn/place-in-log.ts call them.
  *
- * A client says so by a name of its own, or shows that it was there: its request contains an answer that Plimsoll recorded.
- * A shared beginning proves nothing, for many conversations begin alike. Where nothing is proven a request is a new session:
- * a conversation that is split costs a little, one that is joined to another's shows somebody words that are not theirs.
+ * Session: the client names it, by Plimsoll's session id, by a name of its own, or by the provider's id of an earlier answer.
+ * Without a name, the request must contain an answer that Plimsoll recorded, and no other session may contain it
+ * (`continuationOf`). One such answer is enough to go on at the end of a branch, or two if the branch contains more than its
+ * path. To go back in a branch takes two, and the request must not bring answers that the session never gave. Any other request
+ * begins a new session: many conversations begin alike, and a wrong match would show people words that are not theirs.
+ *
+ * Branch (`placeInSession`): the branch of the same agent that shares most with the request decides.
+ * - The request repeats that branch or goes on at its end: "retry" or "extends", on the same branch.
+ * - The client has compacted or changed its history: "compacted" or "edited", on the same branch. A change counts as "edited" if
+ *   the request is longer than the last one, or contains the last answer.
+ * - Otherwise the client has gone back: "rewind", on a new branch that remembers the one it left.
+ * - A new agent, nothing in common, or a turn that still runs at the end of the branch: "fork", on a new branch.
+ *
+ * Invariant: a request joins a session only by a name or by recorded answers. Only the messages after the common beginning are
+ * added to the log.
  */
 
 import type { Relation } from "../../message/event.ts";
@@ -20,22 +32,22 @@ import {
   type SessionLog,
 } from "../log/log.ts";
 
-/** What the client said about the conversation, outside of its messages. */
+/** The client's hints about the conversation, outside of its messages. */
 export interface SessionHints {
-  /** Its own name for the session, as `client:name`. */
+  /** The client's own name for the session, as `client:name`. */
   readonly clientKey?: string;
-  /** Our name for it, from an earlier answer. */
+  /** Plimsoll's id of the session, from an earlier answer. */
   readonly sessionId?: string;
-  /** Which of several agents under that name; undefined is the main one. */
+  /** Which of several agents under that name. Undefined: the main agent. */
   readonly agent?: string;
-  /** The client says that it has just compacted the conversation by itself. */
+  /** The client says that it has just compacted the conversation itself. */
   readonly isCompacted: boolean;
 }
 
 export interface RequestShape {
   readonly links: readonly Link[];
   readonly messages: readonly LogMessage[];
-  /** The last message that stands for others which the provider or the client has taken out; -1 when there is none. */
+  /** Index of the last message that replaces others, which the provider or the client took out. -1: there is none. */
   readonly compactedFrom: number;
 }
 
@@ -48,14 +60,14 @@ export interface Placement {
   readonly relation: Relation;
   /** Absent: a new branch. */
   readonly branch?: BranchState;
-  /** Of a new branch: the one that the client left behind. */
+  /** For a new branch: the branch that the client left. */
   readonly left?: BranchState;
-  /** Leading messages that are already in the log, and the last of them. */
+  /** Number of leading messages that the log already has. `parent` is the last of them. */
   readonly common: number;
   readonly parent: number | null;
 }
 
-/** Contract: the links of the request are named as the log names them (`linksIn`). */
+/** Contract: the links of the request come from `linksIn`, so they name messages as the log does. */
 export function placeInSession(
   log: SessionLog,
   request: RequestShape,
@@ -83,14 +95,14 @@ export function placeInSession(
 
 export interface Nearest {
   readonly branch: BranchState;
-  /** What the branch has beyond the last message that it shares with the request. */
+  /** Messages of the branch after the last one that it shares with the request. */
   readonly ahead: readonly NodeRecord[];
 }
 
-/** A session that was forked more often than this is compared with its newest branches only. */
+/** Maximum number of branches to compare. If a session has more, only the newest are compared. */
 const maxCompared = 64;
 
-/** The branch of this agent that shares most with the request; of equals the newest. */
+/** The branch of this agent that shares most with the request. Among equals, the newest. */
 export function nearestBranch(
   log: SessionLog,
   seq: number | null,
@@ -100,7 +112,7 @@ export function nearestBranch(
   return branchThatEnds(log, seq, own) ?? branchThatSharesMost(log, seq, own.slice(-maxCompared));
 }
 
-/** As nearly always: the last known message is where a branch stands, but for its answer. */
+/** The usual case: the last known message is the end of a branch, or the message before its last answer. */
 function branchThatEnds(
   log: SessionLog,
   seq: number | null,
@@ -131,7 +143,7 @@ function branchThatSharesMost(
   return best;
 }
 
-/** Whether a client that has left the path has the last answer all the same: then it has not gone back behind it. */
+/** Whether the request has left the path but still contains the last answer of the branch. Then the client has not gone back. */
 function repeatsAnswer(
   log: SessionLog,
   { ahead }: Nearest,
@@ -143,7 +155,7 @@ function repeatsAnswer(
   return last !== undefined && answers.some((seq) => log.nodes.get(seq)?.turn === last.turn);
 }
 
-/** The request knows everything of the branch, but perhaps not its last answer. */
+/** The request contains every message of the branch, perhaps except its last answer. */
 function placeAtTip(
   log: SessionLog,
   nearest: Nearest,
@@ -154,7 +166,7 @@ function placeAtTip(
   if (messages.length === common) return { relation: "retry", branch };
   const hasAnswerOfItsOwn = messages[common]?.role === "assistant";
   if (ahead.length === 0) {
-    // A second request on top of a turn that still runs is a sibling of it, not its continuation.
+    // A second request while a turn still runs is a sibling of that turn, not its continuation.
     const isSibling = branch.inFlight > 0 && !hasAnswerOfItsOwn;
     return isSibling ? { relation: "fork" } : { relation: "extends", branch };
   }
@@ -164,7 +176,7 @@ function placeAtTip(
   return hasAnswer ? { relation: "rewind", left: branch } : { relation: "extends", branch };
 }
 
-/** No message in common: the client compacted, it spells its first message otherwise, or this is another agent. */
+/** No message in common: the client has compacted, or spells its first message differently, or this is another agent. */
 function placeWithoutCommon(
   log: SessionLog,
   branch: BranchState,
@@ -182,7 +194,7 @@ function placeWithoutCommon(
     : { relation: "fork" };
 }
 
-/** Nothing that a client keeps of a long conversation says which one it was: it is the longest that there is. */
+/** After a client has compacted, nothing shows which branch it came from. Plimsoll assumes the longest one. */
 function longestBranch(log: SessionLog, agent: string | undefined): BranchState | undefined {
   const own = [...log.branches.values()].filter(({ record }) => record.agent === agent);
   const lengths = new Map(
@@ -191,13 +203,13 @@ function longestBranch(log: SessionLog, agent: string | undefined): BranchState 
   return [...lengths].toSorted(([, one], [, other]) => other - one)[0]?.[0];
 }
 
-/** Messages of the branch without its last answer: what its last request had. */
+/** Number of messages in the last request of a branch: its path without the last answer. */
 function requestLength(log: SessionLog, branch: BranchState): number {
   const path = pathTo(log, branch.record.tipSeq);
   return path.findLastIndex(({ source }) => source !== "answer") + 1;
 }
 
-/** Below whatever came last: the client says that it goes on, and only the provider knows from where. */
+/** Places a request at the tip of its agent's branch. The client says that it goes on, but only the provider knows from where. */
 export function continueBlindly(
   log: SessionLog,
   { agent }: SessionHints,
@@ -211,10 +223,10 @@ export function continueBlindly(
   };
 }
 
-/** A request that goes on after an answer has it among its last ones. */
+/** Maximum number of answers to compare. A request that goes on after an answer has it among its last ones. */
 const maxTalks = 128;
 
-/** What was said up to each answer in a request, the last of them first. */
+/** The talk up to each answer in a request, the last answer first. */
 export function answeredTalks(
   { messages }: RequestShape,
   talks: readonly string[],
@@ -227,17 +239,17 @@ export function answeredTalks(
   return [...found];
 }
 
-/** Without a name from the client: what a request shows of a session. */
+/** How a request without a client's name relates to a session. */
 export type Continuation =
   | { readonly kind: "stranger" }
-  /** It knows every word of a branch, but perhaps for reasoning, and goes on behind its end. */
+  /** It has every word of a branch, perhaps except reasoning, and goes on after its end. */
   | { readonly kind: "goes-on"; readonly common: number; readonly proof: readonly string[] }
-  /** It knows the beginning of a branch with several answers, and brings none that the session does not have. */
+  /** It has the beginning of a branch with several answers, and brings no answer that the session does not have. */
   | { readonly kind: "went-back"; readonly common: number; readonly proof: readonly string[] };
 
 /**
- * So many answers of one conversation are not given to another by chance. One may be: a greeting is answered with the same
- * greeting.
+ * This many answers of one conversation do not appear in another by chance. A single one may: a greeting is answered with the
+ * same greeting.
  */
 const answersThatProve = 2;
 
@@ -256,19 +268,19 @@ export function continuationOf(
   const [common, answered] = [index + 1, answers.at(-1) ?? ""];
   if (turns === 0) return { kind: "stranger" };
   const branch = branchEndingAt(log, node, agent);
-  // Where there is more in a branch than its path, one answer is too little to be shown it.
+  // If the branch contains more than its path, one answer is not enough proof to see the rest.
   if (branch !== undefined && (turns >= answersThatProve || isAlone(log, branch)))
     return { kind: "goes-on", common, proof: [answered] };
   if (turns < answersThatProve || bringsOthers(log, messages.slice(common)))
     return { kind: "stranger" };
-  // Somebody else may have asked the same, and been answered without a record of it.
+  // Another client may have asked the same without a recorded answer, so the question must be unique, too.
   const asked = path.findLast(({ source, talk }) => source !== "answer" && talk !== undefined);
   return { kind: "went-back", common, proof: [answered, asked?.talk ?? answered] };
 }
 
 /**
- * Whether a request has the words of the answers that it shares with a session. Where a server numbers its calls, the ids in
- * them prove nothing. Contract: the log knows what its answers have said (`recallAnswers`).
+ * Whether a request has the words of every answer that it shares with a session. If a server numbers its calls, their ids prove
+ * nothing. Contract: `recallAnswers` has been called for this log.
  */
 export function hasWordsInCommon(
   log: SessionLog,
@@ -276,7 +288,7 @@ export function hasWordsInCommon(
   talks: readonly string[],
 ): boolean {
   const last = talks.findLast((talk) => log.seqByTalk.has(talk)) ?? "";
-  // Of several messages with one talk, the first has changed it.
+  // A message that says nothing has the same talk as the one before it, so the first one counts.
   const byTalk = new Map(talks.map((talk, index) => [talk, messages[index]] as const).toReversed());
   const isRepeated = (node: NodeRecord): boolean => {
     const message = byTalk.get(node.talk ?? "");
@@ -289,7 +301,7 @@ export function hasWordsInCommon(
   return path.every((node) => node.source !== "answer" || isRepeated(node));
 }
 
-/** A branch of this agent that stands at this message, or at another part or choice of the same answer. */
+/** The branch of this agent that ends at this message, or at another part or choice of the same answer. */
 function branchEndingAt(
   log: SessionLog,
   node: NodeRecord,
@@ -304,7 +316,7 @@ function branchEndingAt(
   return [...log.branches.values()].slice(-maxCompared).findLast(isEnd);
 }
 
-/** Whoever goes back says something new. Answers that this session never gave are another conversation's. */
+/** Whether there are answers that this session never gave: they come from another conversation. */
 function bringsOthers(log: SessionLog, messages: readonly LogMessage[]): boolean {
   const answers = messages.filter(({ role }) => role === "assistant");
   if (answers.length === 0) return false;
@@ -315,9 +327,8 @@ function bringsOthers(log: SessionLog, messages: readonly LogMessage[]): boolean
 }
 
 /**
- * Whether a branch has only its path: nothing that its client left behind, no second choice. An answer that was broken off, or
- * that the client sends back in other bytes, says no more than the one on the path; what the model looked up for an answer
- * belongs to it.
+ * Whether a branch contains only its path: its client left nothing behind, and there is no second choice. An answer that was
+ * broken off, or that the client spells differently, says no more than the one on the path. Lookups belong to their answer.
  */
 export function isAlone(log: SessionLog, { record }: BranchState): boolean {
   if (record.left !== undefined) return false;
@@ -330,7 +341,7 @@ export function isAlone(log: SessionLog, { record }: BranchState): boolean {
   return true;
 }
 
-/** Whether a message says no more than the path does. Answers with the same ids in their calls may say something else. */
+/** Whether a message says no more than the path does. Answers with the same call ids may still say different things. */
 function repeatedOn(log: SessionLog, path: readonly NodeRecord[]): (node: NodeRecord) => boolean {
   const talks = new Set(path.map(({ talk }) => talk));
   const words = new Set(path.flatMap(({ seq }) => log.words.get(seq) ?? []));

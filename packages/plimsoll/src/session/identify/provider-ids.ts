@@ -1,4 +1,4 @@
-/** Names that a provider gave to answers: which message of the log does a later request mean? */
+/** Finds the message that a later request names by a provider's id. */
 
 import { BoundedMap } from "../../bounds/bounded-map.ts";
 import type { ReferenceRecord, Store } from "../../store/store.ts";
@@ -10,7 +10,7 @@ export interface References {
 
 const maxNoted = 50_000;
 
-/** What was just noted may not be stored yet; older names are read from the store. */
+/** New names are kept in memory, because they may not be stored yet. Older names are read from the store. */
 export function createReferences(store: Store): References {
   const noted = new BoundedMap<string, ReferenceRecord>({ entries: maxNoted });
   return {

@@ -1,4 +1,4 @@
-/** Answers that an earlier process recorded: Plimsoll reads them from the store again, for a client that sends them back in other words. */
+/** Reads the answers of an earlier process from the store again, for a client that sends them back in other words. */
 
 import { PlimsollError } from "../../message/error.ts";
 import type { NodeRecord, Store } from "../../store/store.ts";
@@ -7,19 +7,19 @@ import { echoIn, noteMarks, noteWords } from "../log/echoes.ts";
 import { findCommon, type Link, type LogMessage, type Marks, type SessionLog } from "../log/log.ts";
 import { marksInBody } from "../measure/message-facts.ts";
 
-/** So many of the newest answers of a session; clients do not rearrange older ones any more. */
+/** Maximum number of answers to read, newest first. Clients no longer rearrange older ones. */
 const recalledMax = 2000;
 
 const answersPerStep = 64;
 
 type Recalling = Pick<Store, "bodies" | "clientSpellings">;
 
-/** Contract: afterwards the log knows what its answers say, also those that an earlier process recorded. */
+/** Contract: afterwards the log knows the words of its answers, including those that an earlier process recorded. */
 export async function recallAnswers(store: Recalling, log: SessionLog): Promise<void> {
   log.recalled ??= readAnswers(store, log).catch((error: unknown) => {
     delete log.recalled;
     if (PlimsollError.is(error) && error.code === "STORE_CORRUPT") throw error;
-    // A store that cannot be read now must not end a conversation: an answer may be recorded twice.
+    // A store that cannot be read now must not end a conversation. At worst, an answer is recorded twice.
   });
   await log.recalled;
 }
@@ -31,7 +31,7 @@ async function readAnswers(store: Recalling, log: SessionLog): Promise<void> {
   for (const [seq, spelled] of spellings) noteWords(log, seq, spelled);
 }
 
-/** The newest answers; of the older ones those that the log can only tell apart by their words. */
+/** The newest answers, and the older ones that the log can only distinguish by their words. */
 function answersToRead(log: SessionLog, nodes: readonly NodeRecord[]): readonly NodeRecord[] {
   const answers = nodes.filter(
     ({ role, source }) => role === "assistant" && (source === "answer" || source === "echo"),
@@ -40,7 +40,7 @@ function answersToRead(log: SessionLog, nodes: readonly NodeRecord[]): readonly 
   return [...rivals.slice(-recalledMax), ...answers.slice(-recalledMax)];
 }
 
-/** Tells the log, message by message, what was said, and which messages say again what an earlier one said. */
+/** Tells the log the words of each message, and which messages echo an earlier one. */
 function noteWording(
   log: SessionLog,
   nodes: readonly NodeRecord[],
@@ -59,14 +59,14 @@ function noteWording(
   }
 }
 
-/** Only their words tell answers of one place apart. */
+/** Whether there are several answers in one place. Only their words distinguish them. */
 function hasRivals({ answersBelow }: SessionLog, parent: number | null): boolean {
   return (answersBelow.get(parent ?? 0)?.length ?? 0) > 1;
 }
 
 interface RecalledMarks {
   readonly marks: ReadonlyMap<number, Marks>;
-  /** As clients have sent answers back. */
+  /** Marks of answers as their clients have sent them back. */
   readonly spellings: ReadonlyMap<number, Marks>;
 }
 
@@ -91,7 +91,7 @@ async function marksIn(
   return { marks, spellings };
 }
 
-/** Whether the request has an answer that the log does not have in that place: its client spells it otherwise, or has moved it. */
+/** Whether the request has an answer that the log lacks in that place, because its client has respelled or moved it. */
 export function bringsAnswers(
   log: SessionLog,
   {
@@ -99,7 +99,7 @@ export function bringsAnswers(
     links,
   }: { readonly messages: readonly LogMessage[]; readonly links: readonly Link[] },
 ): boolean {
-  // Before a message that is in its place all others are in theirs.
+  // If a message is in its place, so are all messages before it.
   const { common } = findCommon(log, links);
   return messages.slice(common).some(({ role }) => role === "assistant");
 }

@@ -1,4 +1,4 @@
-/** A client whose credential was refreshed goes on where it was, and nobody else gets there. */
+/** A client whose credential was refreshed continues its conversation, and nobody else can. */
 
 import { afterEach, describe, expect, test } from "vitest";
 import type { JsonObject } from "../../../test/harness/json.ts";
@@ -21,7 +21,7 @@ describe.each(WIRES)("%s: a refreshed credential", (wire) => {
   const named = { clientKey: `test:${UUID}`, isRefreshable: true };
   const refreshed = { tenant: "key:1" };
 
-  /** Two answers, and the history that its client has of them; a third question without an answer, where it is asked. */
+  /** A conversation with two answers, and the history of it that the client has. */
   async function begun(asked: Asked = named) {
     const talk = new Talk(wire, asked);
     const call = callOf("call_1");
@@ -194,7 +194,7 @@ describe.each(WIRES)("%s: a refreshed credential", (wire) => {
     expect([gone.session, gone.relation]).toEqual([session, "rewind"]);
     const last = [...back, ...talk.answer("The mast is broken."), talk.user("Oh.")];
     expect((await talk.say(last, undefined, refreshed)).session).toBe(session);
-    // Nobody else may, with the same words.
+    // Nobody else may do that, even with the same words.
     expect((await talk.say(last, undefined, { tenant: "key:2" })).session).not.toBe(session);
   });
 

@@ -1,6 +1,6 @@
 /**
- * Whose conversation it is when a client's credential was refreshed: what shows that a request under another credential is the
- * same client's. Pure decisions over what is known.
+ * Decides whether a request under another credential comes from the same client after its credential was refreshed. Pure
+ * functions.
  */
 
 import { hasSameWords } from "../log/echoes.ts";
@@ -21,14 +21,14 @@ export interface RefreshedRequest {
   readonly hints: SessionHints;
 }
 
-/** Contract: the log knows what its answers have said (`recallAnswers`). */
+/** Contract: `recallAnswers` has been called for this log. */
 export function mayGoOn(log: SessionLog, asked: RefreshedRequest): boolean {
   return carriesWholeBranch(log, asked) || isGuest(log, asked);
 }
 
 /**
- * Whether a request has every word of the branch that it goes on with, an answer among them: whoever sends it can learn nothing
- * from the session that he does not know. Ids and names of calls are not enough, nor are a few words.
+ * Whether a request has every word of the branch that it continues, including an answer. Its sender can learn nothing new from
+ * the session. The ids and names of calls are not enough, and neither are a few words.
  */
 function carriesWholeBranch(
   log: SessionLog,
@@ -48,8 +48,8 @@ function carriesWholeBranch(
 }
 
 /**
- * Whether a credential has shown on this branch that it has every word of it, and nobody else has said anything there since: it
- * may ask again, go back, and compact the conversation by itself.
+ * Whether this credential has shown that it has every word of the branch, and nobody else has said anything there since. Then it
+ * may ask again, go back, or compact the conversation itself.
  */
 function isGuest(log: SessionLog, { tenant, request, hints }: RefreshedRequest): boolean {
   const named = linksIn(log, request.messages, request.links);
@@ -59,12 +59,12 @@ function isGuest(log: SessionLog, { tenant, request, hints }: RefreshedRequest):
   return parent === null || visibleOn(log, known.record.id, false)(parent);
 }
 
-/** How far a request is in a session of its own tenant. */
+/** How much a request shares with a session of its own tenant. */
 export interface Shared {
   readonly common: number;
-  /** It goes on behind an answer that was recorded there. */
+  /** The common part contains an answer that was recorded there. */
   readonly isAnswered: boolean;
-  /** Nothing that a model said comes later in the request. */
+  /** No answer in the request comes after the common part. */
   readonly hasLastAnswer: boolean;
 }
 

@@ -1,6 +1,6 @@
 /**
- * History that the provider holds: a client may name an earlier answer, or single messages, instead of sending
- * them. Plimsoll puts what its log knows of them in their place, for counting and for edits; the client's bytes stay.
+ * History that the provider keeps. A client may name an earlier answer, or single messages, instead of sending them. Plimsoll
+ * reads them from its log, for counting and for edits. The client's bytes stay as they are.
  */
 
 import type { NodeRecord } from "../../store/store.ts";
@@ -16,17 +16,17 @@ import {
 import type { SessionCache } from "./find-session.ts";
 import type { References } from "./provider-ids.ts";
 
-/** Messages of the whole conversation: first those that the provider holds, then those of the request. */
+/** The messages of the whole conversation: first those that the provider keeps, then those of the request. */
 export interface WholeConversation {
   readonly messages: readonly LogMessage[];
   readonly links: readonly Link[];
-  /** How many of them are not in the request. */
+  /** Number of messages that are not in the request. */
   readonly serverSideCount: number;
-  /** For messages that are not in the request, or only by name: where they are. */
+  /** By index: the log's records of messages that are not in the request, or only named there. */
   readonly nodes: ReadonlyMap<number, NodeRecord>;
-  /** The session that the names lead to. */
+  /** The session that the names lead to, if Plimsoll knows them. */
   readonly log?: SessionLog;
-  /** Plimsoll does not know one of the names: it cannot tell what the model will see, so it may edit nothing. */
+  /** Plimsoll does not know one of the names. It cannot tell what the model will see, so it must not edit anything. */
   readonly isUnknown: boolean;
 }
 
@@ -65,7 +65,7 @@ interface Found {
   readonly node: NodeRecord;
 }
 
-/** Undefined: nothing that this tenant may see has that name. */
+/** Undefined: there is nothing of that name that this tenant may see. */
 type Find = (name: string) => Promise<Found | undefined>;
 
 async function findNode(
@@ -86,7 +86,7 @@ interface ServerSideHistory {
   readonly log?: SessionLog;
 }
 
-/** The messages up to the answer that the request continues, or none where it continues no answer. Undefined: the answer is unknown. */
+/** The messages up to the answer that the request continues; none if it continues no answer. Undefined: the answer is unknown. */
 async function findHistory(
   find: Find,
   continues: string | undefined,
@@ -96,7 +96,7 @@ async function findHistory(
   return found && { path: pathTo(found.log, found.node.seq), log: found.log };
 }
 
-/** The messages that the request only names, by their index in it. Undefined: one of them is unknown. */
+/** By index: the messages that the request only names. Undefined: one of them is unknown. */
 async function findNamed(
   find: Find,
   messages: readonly LogMessage[],
@@ -111,7 +111,7 @@ async function findNamed(
   return named;
 }
 
-/** What the provider holds, then the messages of the request, with those that it only names in full. */
+/** Puts the messages that the provider keeps before those of the request, and fills in those that it only names. */
 function joined(
   { wire, messages }: OwnMessages,
   { path, log: historyLog }: ServerSideHistory,

@@ -23,7 +23,7 @@ const logOf = (id: string, clientKey?: string): SessionLog =>
     ...(clientKey === undefined ? {} : { clientKey }),
   });
 
-/** One question, one answer. Gives the key of the answer. */
+/** Adds one question and one answer. Returns the talk of the answer. */
 function answered(log: SessionLog, answer: string): string {
   const branch = startBranch(log, { id: "main", relation: "new", forkSeq: null, at: 1 });
   const said = { turn: "turn", branch: "main", isComplete: true, at: 1 } as const;
@@ -42,7 +42,7 @@ function answered(log: SessionLog, answer: string): string {
   const asked = appendMessages(log, root, [entry("hi")], { ...said, source: "request" });
   const tip = appendMessages(log, asked, [entry(answer)], { ...said, source: "answer" });
   moveTip(branch, tip.seq);
-  // As when it was stored.
+  // The log looks as if everything were stored.
   log.unsaved = [];
   branch.isChanged = false;
   return log.nodes.get(tip.seq ?? -1)?.talk ?? "";

@@ -1,4 +1,4 @@
-/** The sessions that are in memory, by id, by the client's name and by their answers; the least used are let go. */
+/** The sessions in memory, found by id, by the client's name or by their answers. The least used are dropped. */
 
 import type { BranchState, SessionLog } from "../log/log.ts";
 
@@ -6,9 +6,9 @@ export interface SessionShelf {
   put(log: SessionLog): void;
   get(id: string): SessionLog | undefined;
   byClientKey(tenant: string, wire: string, clientKey: string): string | undefined;
-  /** Ids of sessions that recorded an answer after which one of these was said, those of the first talk first. */
+  /** Ids of sessions that recorded an answer with one of these talks. Sessions with the first talk come first. */
   byAnswers(query: ShelfQuery): ReadonlySet<string>;
-  /** Messages were added: so the session is found by its next request. */
+  /** Call this when messages were added, so that the next request finds the session. */
   noteAnswers(log: SessionLog): void;
   remove(log: SessionLog): void;
 }
@@ -21,7 +21,7 @@ export interface ShelfQuery {
 
 export interface ShelfLimits {
   readonly maxSessions: number;
-  /** Of all sessions together. */
+  /** In all sessions together. */
   readonly maxMessages: number;
   readonly maxKeys: number;
 }
@@ -29,18 +29,18 @@ export interface ShelfLimits {
 interface SessionEntry {
   readonly log: SessionLog;
   readonly keys: Set<string>;
-  /** Up to here its answers are known. */
+  /** Answers up to this number are in the index. */
   noted: number;
   messages: number;
 }
 
 const keyOf = (...names: readonly string[]): string => names.join("\0");
 
-/** Of the sessions that were given one and the same answer so many are remembered: more than one proves nothing. */
+/** Maximum number of sessions to remember for the same answer. An answer in more than one session proves nothing anyway. */
 const maxPerKey = 4;
 
 export function createSessionShelf(limits: ShelfLimits): SessionShelf {
-  /** In order of use: the first is the one to let go. */
+  /** In order of use. The first one is dropped first. */
   const entries = new Map<string, SessionEntry>();
   const index = createAnswerIndex();
   const idByClientKey = new Map<string, string>();
@@ -51,7 +51,7 @@ export function createSessionShelf(limits: ShelfLimits): SessionShelf {
     if (entry?.log !== log) return;
     messageCount += log.nodes.size - entry.messages;
     entry.messages = log.nodes.size;
-    // Whoever has a name is found by it.
+    // A session with a client's name is found by that name.
     if (log.record.clientKey === undefined) index.note(entry);
   };
 
@@ -68,7 +68,7 @@ export function createSessionShelf(limits: ShelfLimits): SessionShelf {
     entries.size > limits.maxSessions ||
     index.size > limits.maxKeys ||
     messageCount > limits.maxMessages;
-  /** Not at once: whoever was given a session must first have marked it as busy. */
+  /** Not at once, because the caller that has just been given a session must first mark it as busy. */
   const letGoSoon = (): void => {
     if (isFull()) setImmediate(letGo);
   };
@@ -113,7 +113,7 @@ interface AnswerIndex {
   find(query: ShelfQuery): ReadonlySet<string>;
 }
 
-/** Which sessions recorded an answer. */
+/** Finds the sessions that recorded an answer. */
 function createAnswerIndex(): AnswerIndex {
   const idsByKey = new Map<string, Set<string>>();
   let size = 0;
@@ -169,7 +169,7 @@ function isInUse({ inFlight, isChanged, summariesUnderWay }: BranchState): boole
   return inFlight > 0 || isChanged || summariesUnderWay > 0;
 }
 
-/** What runs or is not stored yet is nowhere else. */
+/** Whether work on this session is running or not stored yet. It would be lost if the session were dropped. */
 function isBusy(log: SessionLog): boolean {
   const { unsaved, isSaving, isMemoryChanged, users, editing, branches } = log;
   return (

@@ -1,4 +1,4 @@
-/** Answers as their client sends them back: the first spelling that is not the model's own is kept beside it. */
+/** Stores answers as their client sends them back: the first spelling that differs from the model's own. */
 
 import { packBody } from "../../store/body.ts";
 import type { Write } from "../../store/store.ts";
@@ -12,7 +12,7 @@ export interface NamedRequest {
   readonly serverSideCount: number;
 }
 
-/** An answer comes back for the first time right behind what was known: older ones were looked at then. */
+/** Number of known messages to check. Older ones were checked when their answers first came back. */
 const newestAnswers = 16;
 
 export function keepSpellings(

@@ -1,4 +1,4 @@
-/** What sessions have cost, from the turns in the store. */
+/** Adds up the cost of sessions from the turns in the store. */
 
 import {
   addFigures,
@@ -13,14 +13,14 @@ import type { PricesOf } from "../measure/prices.ts";
 export interface ModelCost extends CostFigures {
   /** `provider/model`. */
   readonly model: string;
-  /** Where its prices come from, and when they were read; absent where none are known. */
+  /** The source of its prices, and the date when they were read. Absent: no prices are known. */
   readonly prices?: { readonly source: string; readonly date: string };
 }
 
 export interface CostReport extends CostFigures {
   readonly sessions: number;
   readonly models: readonly ModelCost[];
-  /** There are more sessions, or more turns, than were added up: the newest were. */
+  /** There are more sessions or turns than were added up. Only the newest were. */
   readonly isPartial: boolean;
 }
 
@@ -28,7 +28,7 @@ const maxTurns = 100_000;
 const maxSessions = 1000;
 const sessionsPerPage = 100;
 
-/** A session, or all of a tenant's; `tenant` undefined: the owner's, of all tenants. */
+/** One session, or all sessions of a tenant. `tenant` undefined: the owner, who sees all tenants. */
 export type CostOf = { readonly session: string } | { readonly tenant: string | undefined };
 
 type Turns = Pick<Store, "turns">;
@@ -70,7 +70,7 @@ async function costOfAll(
   }
 }
 
-/** Turns of each session, the newest first. */
+/** `sessions` has the turns of each session, newest first. */
 function reportOf(
   pricesOf: PricesOf,
   sessions: readonly (readonly TurnRecord[])[],
@@ -83,7 +83,7 @@ function reportOf(
     for (const turn of turns.toReversed()) {
       const list = pricesOf({ provider: turn.provider ?? "", model: turn.model });
       const figures = costOfTurn(paid(turn, lastOf.get(turn.branch) ?? none), list);
-      // Not what was reported: that is of all rounds of the turn.
+      // Not the reported usage, which covers all rounds of the turn.
       const lastTokens = turn.tokensAfter ?? turn.usage?.inputTokens ?? 0;
       lastOf.set(turn.branch, { lastTokens, lastBefore: turn.tokensBefore ?? lastTokens });
       all = addFigures(all, figures);
@@ -102,7 +102,7 @@ function reportOf(
 type LastTurn = Pick<PaidTurn, "lastTokens" | "lastBefore">;
 const none: LastTurn = { lastTokens: 0, lastBefore: 0 };
 
-/** Turns that never reached a provider cost nothing. */
+/** A turn that never reached a provider costs nothing. */
 function paid(turn: TurnRecord, last: LastTurn): PaidTurn {
   const { usage, measurement, outcome, status } = turn;
   const isSent = usage !== undefined || (status !== "failed" && outcome !== "refused");

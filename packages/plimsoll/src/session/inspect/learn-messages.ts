@@ -1,6 +1,6 @@
 /**
- * What a picture of the window must know of messages: Plimsoll reads their bodies from the store once, and remembers a sketch of
- * each, and how large a message is where edits replaced parts of it.
+ * Learns the facts about messages that a picture of the window needs. It reads each body from the store once, and remembers a
+ * sketch of the message. If edits replaced parts of a message, it also remembers the size after that.
  */
 
 import { BoundedMap } from "../../bounds/bounded-map.ts";
@@ -22,9 +22,9 @@ export interface LearningWorld {
   readonly areas: readonly PriorityArea[];
 }
 
-/** So many sketches of messages of one wire, all sessions together; a few hundred bytes each. */
+/** Maximum number of sketches per wire, for all sessions together. Each takes a few hundred bytes. */
 const maxSketches = 50_000;
-/** By the hash of a message. */
+/** Sketches by the hash of their message. */
 export type Sketches = BoundedMap<string, Sketch>;
 /** By `replacedKey`. */
 export type ReplacedMessages = BoundedMap<string, Replaced>;
@@ -33,7 +33,7 @@ export function noneLearned<T>(): BoundedMap<string, T> {
   return new BoundedMap({ entries: maxSketches });
 }
 
-/** The store reads so many bodies at a time; so many such readings are under way while Plimsoll looks at what came. */
+/** Number of bodies that the store reads at a time. Several such readings run while Plimsoll works on earlier ones. */
 const bodiesAtOnce = 200;
 const readingsAtOnce = 4;
 
@@ -43,7 +43,7 @@ interface Unlearned {
   readonly nodes: readonly NodeRecord[];
 }
 
-/** Contract: afterwards `sketches` has every message that the store can give, by its hash. */
+/** Contract: afterwards `sketches` contains every message that the store can provide, by its hash. */
 export async function learnSketches(
   { store, areas }: Pick<LearningWorld, "store" | "areas">,
   { session, wire, nodes }: Unlearned,
@@ -64,7 +64,7 @@ interface Step {
   readonly bodies: ReadonlyMap<number, Uint8Array>;
 }
 
-/** The bodies of these messages, step by step in their order: the store reads on while the caller works on a step. */
+/** Reads the bodies of these messages step by step, in order. The store reads on while the caller works on a step. */
 async function* readInSteps(
   store: Pick<Store, "bodies">,
   session: string,
@@ -77,7 +77,7 @@ async function* readInSteps(
       session,
       some.map(({ seq }) => seq),
     );
-    // Where an earlier reading fails, nobody waits for this one any more.
+    // If an earlier reading fails, nobody waits for this one any more.
     reading.catch(() => undefined);
     readings.push(reading);
   };
@@ -96,19 +96,19 @@ function stepsOf<T>(all: readonly T[]): readonly (readonly T[])[] {
   );
 }
 
-/** A message of which edits replaced parts, as the model sees it. */
+/** A message as the model sees it, after edits replaced parts of it. */
 export interface Replaced {
   readonly tokens: number;
 }
 
-/** By the message, the edits that replace parts of it, and the model that counts. */
+/** Identifies the message, the edits that replace parts of it, and the model that counts. */
 export function replacedKey({ session, nodes, replacing, lastTurn }: Place, index: number): string {
   const node = nodes[index];
   const edits = node === undefined ? [] : (replacing.get(looseChainOf(node)) ?? []);
   return [session, node?.seq, lastTurn?.model, ...edits.map(({ seq }) => seq)].join(" ");
 }
 
-/** Contract: afterwards `replaced` has every message of this place of which edits replaced parts. */
+/** Contract: afterwards `replaced` contains every message of this place in which edits replaced parts. */
 export async function learnReplaced(
   { store, facts, targets }: Omit<LearningWorld, "areas">,
   place: Place,
@@ -125,13 +125,13 @@ export async function learnReplaced(
   }
 }
 
-/** As the model of the last turn counts. */
+/** Counts as the model of the last turn does. */
 function rulerOf(targets: Targets, { wire, lastTurn }: Pick<Place, "wire" | "lastTurn">): Ruler {
   const { provider = wire.name, model = "" } = lastTurn ?? {};
   return targets.resolve(provider, wire, { model }).ruler;
 }
 
-/** Messages, by their indexes, with what edits have put in place of their parts. */
+/** The messages at these indexes, with the texts that edits have put in place of their parts. */
 async function visibleBodies(
   store: Pick<Store, "bodies">,
   { session, wire, nodes, view }: Pick<Place, "session" | "wire" | "nodes" | "view">,

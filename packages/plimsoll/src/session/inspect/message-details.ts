@@ -1,4 +1,4 @@
-/** Messages of a session as they were said, beside what the model sees of them, and the edits between the two. */
+/** Shows messages of a session as they were said, next to what the model sees, with the edits between the two. */
 
 import type { MessageDetails } from "../../message/api.ts";
 import type { Edit } from "../../message/edit.ts";
@@ -15,13 +15,13 @@ import { scaleOf, told } from "../measure/provider-tokens.ts";
 import { readableMessage } from "./readable-parts.ts";
 
 export interface Range {
-  /** Numbers in the log, both included. */
+  /** Numbers in the log, both ends included. */
   readonly first: number;
   readonly last: number;
   readonly branch?: string;
 }
 
-/** At a time. */
+/** Maximum number of messages at a time. */
 const mostMessages = 50;
 
 export async function detailsOf(
@@ -51,7 +51,7 @@ export async function detailsOf(
   };
 }
 
-/** The path to the message where the range begins. Several branches may share it: the branch that the caller wants, else the one of the last turn. */
+/** The path to the first message of the range. If several branches share it: the wanted one, else the one of the last turn. */
 function pathThrough(
   log: SessionLog,
   { first, branch: wanted }: Range,
@@ -68,7 +68,7 @@ function pathThrough(
   if (found !== undefined) return found;
   throw new PlimsollError(
     "POINT_UNKNOWN",
-    `There is no message ${first} on this branch: \`plimsoll log\` shows their numbers.`,
+    `There is no message ${first} on this branch. \`plimsoll log\` shows their numbers.`,
     { status: 404 },
   );
 }
@@ -78,7 +78,7 @@ interface Seeing {
   readonly wire: Wire;
   readonly view: View;
   readonly indexOf: IndexOf;
-  /** The provider's tokens for one of ours. */
+  /** The provider's tokens for each token that Plimsoll counts. */
   readonly scale: number;
 }
 

@@ -1,4 +1,4 @@
-/** A message without its bytes: what a picture of the window needs to know of it, learned once and kept by its hash. */
+/** A message without its bytes: the facts that a picture of the window needs. Learned once, and kept by the message's hash. */
 
 import type { Segment, SegmentKind } from "../../message/api.ts";
 import { type Message, messageText, type Part } from "../../message/message.ts";
@@ -11,9 +11,9 @@ import {
 } from "../../message/unit.ts";
 
 export interface Sketch {
-  /** Roles, calls and results, nothing of what they say: enough to find exchanges. */
+  /** Roles, calls and results without their content. That is enough to find exchanges. */
   readonly bones: Message;
-  /** Shares of the message by kind, in order; together 1. */
+  /** Shares of the message by kind, in order. They add up to 1. */
   readonly shares: readonly { readonly kind: SegmentKind; readonly share: number }[];
   readonly type: UnitType;
   readonly priority?: Priority;
@@ -21,7 +21,7 @@ export interface Sketch {
 }
 
 const longestBeginning = 100;
-/** A beginning and a type are seen in the first of it. */
+/** In characters. This much of a text is enough to see its beginning and its type. */
 const looksAt = 20_000;
 
 export function sketchOf(message: Message, areas: readonly PriorityArea[]): Sketch {
@@ -36,7 +36,7 @@ export function sketchOf(message: Message, areas: readonly PriorityArea[]): Sket
   };
 }
 
-/** Of `tokens`, by what the message consists of; whole numbers that add up. */
+/** Splits `tokens` by the kinds of content in the message. Whole numbers that add up. */
 export function segmentsOf(sketch: Sketch, tokens: number): readonly Segment[] {
   let left = tokens;
   return sketch.shares.map(({ kind, share }, index) => {
@@ -69,7 +69,7 @@ function kindOf(role: Message["role"], part: Part): SegmentKind {
   return part.kind === "opaque" && part.isTools === true ? "tools" : role;
 }
 
-/** By length: the parts of one message are of one language, more or less. */
+/** By length, because the parts of one message are more or less in the same language. */
 function sharesOf({ role, parts }: Message): Sketch["shares"] {
   const sizes: { kind: SegmentKind; size: number }[] = [];
   for (const part of parts) {
@@ -96,12 +96,12 @@ function sizeOf(part: Part): number {
     case "tool-result":
       return part.content.reduce((sum, inner) => sum + sizeOf(inner), 0);
     default:
-      // Media cost by their measure, not by their bytes: something in the middle.
+      // The cost of media depends on their dimensions, not on their bytes. This is something in the middle.
       return 4000;
   }
 }
 
-/** A part of a text holds on to all of it: what is kept for long is written anew. */
+/** A slice of a string keeps the whole string in memory, so a text that is kept for long is copied. */
 function ownCopy(text: string): string {
   return Buffer.from(text).toString();
 }
@@ -109,7 +109,7 @@ function ownCopy(text: string): string {
 function beginningOf({ parts }: Message, text: string): string {
   const firstText = text
     .slice(0, longestBeginning * 4)
-    // A single space stays as it is: most of them are.
+    // Single spaces stay as they are, because most whitespace is single spaces.
     .replaceAll(/\s{2,}|[^\S ]/g, " ")
     .trim();
   if (firstText !== "") return firstText.slice(0, longestBeginning);

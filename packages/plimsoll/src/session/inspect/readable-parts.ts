@@ -1,11 +1,11 @@
-/** Messages as people read them: parts as text, cut where they are long, media and unknown parts described. */
+/** Messages for people to read: parts as text, cut if they are long, media and unknown parts described. */
 
 import type { ShownMessage, ShownPart } from "../../message/api.ts";
 import type { Media, Message, Part } from "../../message/message.ts";
 
-/** Of one part: more than anyone reads, less than makes a page slow. */
+/** Maximum number of characters of one part: more than anyone reads, and not enough to make a page slow. */
 const longestPart = 65_536;
-/** Of one message. */
+/** Maximum number of parts of one message. */
 const mostParts = 200;
 
 export function readableMessage({ role, parts }: Message): ShownMessage {

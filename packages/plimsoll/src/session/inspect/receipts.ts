@@ -1,10 +1,10 @@
-/** The receipts of a session, as its events keep them. */
+/** The receipts of a session, read from its events. */
 
 import type { CompactionEndEvent } from "../../message/event.ts";
 import type { Store } from "../../store/store.ts";
 
 const pageEvents = 500;
-/** The newest are what people ask for. */
+/** Maximum number of receipts. Only the newest are returned, because people ask for those. */
 const receiptsMax = 1000;
 
 /** Oldest first. */

@@ -1,4 +1,4 @@
-/** How a session stands: what fills its window, which edits hold, and what was compacted last. */
+/** The status of a session: what fills its window, which edits are active, and what was compacted last. */
 
 import type { SessionRecord, SessionSnapshot, Store, TurnRecord } from "../../store/store.ts";
 import { restoreLog } from "../log/log.ts";
@@ -12,14 +12,14 @@ export interface SessionStatus {
   readonly createdAt: string;
   readonly updatedAt: string;
   readonly turns: number;
-  /** Of the conversation, and those of them that the model still sees. */
+  /** Messages of the conversation. `messagesShown` counts those that the model still sees. */
   readonly messages: number;
   readonly messagesShown: number;
-  /** As it was last sent. */
+  /** The context as it was last sent. */
   readonly context?: TurnFigures;
   readonly editsMade: number;
   readonly editsThatHold: number;
-  /** What stands for content that left the window, newest first. */
+  /** Handles of content that left the window, newest first. */
   readonly handles: readonly string[];
   readonly lastCompaction?: {
     readonly at: string;
@@ -32,7 +32,7 @@ export interface SessionStatus {
 
 export type StatusStore = Pick<Store, "snapshot" | "turns" | "events">;
 
-/** The older ones are behind these, or can be searched for. */
+/** Maximum number of handles. Older ones are covered by these, or can be searched for. */
 const handlesMax = 20;
 
 export async function statusOf(store: StatusStore, session: SessionRecord): Promise<SessionStatus> {
@@ -81,7 +81,7 @@ interface Looked {
 
 const emptyLook: Looked = { length: 0 };
 
-/** On the branch that was last sent, else on the first. */
+/** Looks at the branch that was last sent, else at the first one. */
 function lookAt(snapshot: SessionSnapshot, wanted: string): Looked {
   const log = restoreLog(snapshot);
   const [first] = log.branches.values();
@@ -99,16 +99,16 @@ function handlesIn({ edits }: View): readonly string[] {
   return [...new Set(handles)].slice(0, handlesMax);
 }
 
-/** What a turn took of the window. */
+/** How much of the window a turn used. */
 export interface TurnFigures {
   readonly model: string;
   readonly window: number;
-  /** Nobody has said how large the window is: it is the usual one. */
+  /** Nobody has named the size of the window, so this is the usual one. */
   readonly isWindowGuess?: true;
   readonly limit: number;
   readonly used: number;
   readonly remaining: number;
-  /** Of the limit. */
+  /** Share of the limit, in per cent. */
   readonly percentage: number;
   readonly certainty: TurnRecord["measurement"]["certainty"];
   readonly components: Pick<

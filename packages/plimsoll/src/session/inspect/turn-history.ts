@@ -1,4 +1,4 @@
-/** Turns as points of a history: what each took of its window, and what it cost. */
+/** Turns as points of a history: how much of its window each one used, and what it cost. */
 
 import type { TurnPoint } from "../../message/api.ts";
 import { moneyOf } from "../../prompt/bill.ts";

@@ -1,4 +1,4 @@
-/** Where a picture is taken: a branch of a stored session, the view of it at some point, and its last turn. */
+/** The place of a picture: a branch of a stored session, its view at some point, and its last turn. */
 
 import type { Edit } from "../../message/edit.ts";
 import { PlimsollError } from "../../message/error.ts";
@@ -13,16 +13,16 @@ import { scaleOf } from "../measure/provider-tokens.ts";
 
 export interface PictureOptions {
   readonly branch?: string;
-  /** The view at this point, with all messages that there are by now. */
+  /** The view at this point, with all messages up to now. */
   readonly at?: RestorePoint;
 }
 
-/** Turns to look for the last one of a branch. */
+/** Number of turns among which Plimsoll looks for the last one of a branch. */
 const turnsBack = 50;
 
 export interface PlaceWorld {
   readonly store: Pick<Store, "snapshot" | "turns">;
-  /** Of a session that is in memory; without it the store is read. */
+  /** Finds the log of a session in memory. Absent: the store is read. */
   readonly logOf?: (session: string) => Promise<SessionLog | undefined>;
 }
 
@@ -45,7 +45,7 @@ export interface Place {
   readonly replacing: ReadonlyMap<string, readonly Edit[]>;
   readonly indexOf: IndexOf;
   readonly lastTurn: TurnRecord | undefined;
-  /** The provider's tokens for one of ours. */
+  /** The provider's tokens for each token that Plimsoll counts. */
   readonly scale: number;
 }
 
@@ -55,12 +55,14 @@ export async function placeOf(
   { branch: wanted, at }: PictureOptions,
 ): Promise<Place> {
   const log = await (logOf ?? storedLog(store))(session);
-  if (log === undefined) throw unknown("There is no such session: GET /api/sessions lists them.");
+  if (log === undefined) throw unknown("There is no such session. GET /api/sessions lists them.");
   const turns = await store.turns(session, turnsBack);
   const wire = Object.values(wires).find(({ name }) => name === log.record.wire);
   const branch = branchFor(log, wanted ?? branchOfPoint(log, at) ?? turns[0]?.branch);
   if (wanted !== undefined && branch?.id !== wanted)
-    throw unknown(`There is no branch ${wanted} in this session.`);
+    throw unknown(
+      `There is no branch ${wanted} in this session. GET /api/sessions/${session} lists them.`,
+    );
   if (branch === undefined || wire === undefined)
     throw new PlimsollError("NOTHING_TO_DO", "There is nothing in this session yet.", {
       status: 409,
@@ -106,7 +108,7 @@ function branchOfPoint(log: SessionLog, at: RestorePoint | undefined): string | 
   return log.edits.find((edit) => edit.seq === seq)?.branch;
 }
 
-/** Edits that replace a part, by the message that it is of. */
+/** By message: the edits that replace parts of it. */
 function replacingIn({ edits }: View): ReadonlyMap<string, readonly Edit[]> {
   const found = new Map<string, Edit[]>();
   for (const edit of edits) {

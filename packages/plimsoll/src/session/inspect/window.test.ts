@@ -1,4 +1,4 @@
-/** The picture of the window, over generated conversations on every wire: it shows what the model sees, all of it, once, in order. */
+/** The picture of the window, over generated conversations on every wire: everything that the model sees, once and in order. */
 
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
@@ -38,7 +38,7 @@ async function afterCuts(wire: Wire, property: (talk: Talk) => Promise<void>): P
   );
 }
 
-/** Messages that the units stand for, in order. */
+/** The messages that the units represent, in order. */
 function numbersIn({ units }: WindowPicture, path: readonly number[]): readonly number[] {
   return units.flatMap(({ first, last }) =>
     first === undefined || last === undefined
@@ -77,7 +77,7 @@ describe.each(WIRES)("%s", (wire) => {
       const view = await plimsoll.steering.view(session);
       const head = units.filter(({ first, edits }) => first === undefined && edits === undefined);
       const spoken = tokens - head.reduce((sum, unit) => sum + unit.tokens, 0);
-      // Texts of ours weigh a little less inside a message than as one of their own.
+      // Plimsoll's texts cost a little less inside a message than as messages of their own.
       expect(Math.abs(spoken - view.tokens)).toBeLessThanOrEqual(0.05 * view.tokens + 30);
     }));
 

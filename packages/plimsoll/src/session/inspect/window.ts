@@ -1,6 +1,7 @@
 /**
- * What fills the window, as a picture: every unit in the order in which the model sees it, with its tokens, the edits that made it
- * what it is, and the handle of what is not shown. From the store alone, so that a service, a command and a report show the same.
+ * What fills the window, as a picture: every unit in the order in which the model sees it, with its tokens, the edits that
+ * changed it, and the handle of anything hidden. It is made from the store alone, so that a service, a command and a report
+ * show the same.
  */
 
 import type { Segment, WindowPicture, WindowUnit } from "../../message/api.ts";
@@ -30,7 +31,7 @@ export interface PictureWorld extends PlaceWorld, LearningWorld {
 export type Pictures = (session: string, options?: PictureOptions) => Promise<WindowPicture>;
 
 export function createPictures(world: PictureWorld): Pictures {
-  // The same bytes mean something else in another wire.
+  // The same bytes mean something else on another wire.
   const byWire = new Map<string, Sketches>();
   const replaced: ReplacedMessages = noneLearned();
   const take = async (session: string, options: PictureOptions): Promise<WindowPicture> => {
@@ -51,7 +52,7 @@ export function createPictures(world: PictureWorld): Pictures {
         view.replacements.has(index) ? replaced.get(replacedKey(place, index)) : undefined,
     });
   };
-  // Several who look at once are shown the same; how many at a time is bounded by those who ask.
+  // Callers that ask at the same time share one picture. Their number bounds how many are made at once.
   const underWay = new Map<string, Promise<WindowPicture>>();
   return (session, options = {}) => {
     const key = JSON.stringify([session, options]);
@@ -70,7 +71,7 @@ const unknownSketch: Sketch = {
 };
 
 interface Learned {
-  /** Of the nodes, in their order. */
+  /** Sketches of the nodes, in the same order. */
   readonly sketches: readonly Sketch[];
   readonly sketchOf: (node: NodeRecord) => Sketch;
   readonly replacedAt: (index: number) => Replaced | undefined;
@@ -102,7 +103,7 @@ function draw(place: Place, learned: Learned): WindowPicture {
   };
 }
 
-/** What the last turn had before its conversation; system prompts and tools that stand among the messages are shown there. */
+/** The preamble of the last turn. System prompts and tools among the messages are shown with the messages instead. */
 function headUnits(
   { lastTurn, nodes, scale }: Place,
   { sketchOf: sketch }: Learned,
@@ -135,7 +136,7 @@ function conversationUnits(place: Place, learned: Learned): readonly WindowUnit[
   const visibleUnits: WindowUnit[] = [...(inserts.get(-1) ?? [])];
   let index = 0;
   for (const { first, last } of splitUnits(bones)) {
-    // A gap may begin inside of what looks like one unit, and end in a later one.
+    // A gap may begin inside what looks like one unit, and end in a later one.
     for (let from = Math.max(index, first); from <= last; from = index) {
       const gap = gapAt.get(from);
       const to = gap === undefined ? endBefore(gapAt, from, last) : gap.last;
@@ -184,7 +185,7 @@ function largestOf(nodes: readonly NodeRecord[]): number {
   return sizes.indexOf(Math.max(...sizes));
 }
 
-/** The messages themselves, as the model sees them: edits may have replaced parts of them. */
+/** The messages themselves as the model sees them. Edits may have replaced parts of them. */
 function ownSegments(
   { nodes, scale }: Place,
   { sketches, replacedAt }: Learned,
@@ -197,7 +198,7 @@ function ownSegments(
   });
 }
 
-/** What the model said and was told on the way to an answer that the client knows in fewer words. */
+/** The inner rounds before an answer, which the client does not see. */
 function innerSegments(
   { log, view, scale, nodes }: Place,
   learned: Learned,
@@ -211,7 +212,7 @@ function innerSegments(
     const clientNodes = nodes.slice(expansion.first, expansion.last + 1);
     const sum = (some: readonly NodeRecord[]): number =>
       some.reduce((all, { tokens }) => all + tokens, 0);
-    // The answer itself is among them.
+    // The answer itself is one of the inner messages.
     let more = Math.max(0, sum(inner) - sum(clientNodes));
     return inner.flatMap((node) => {
       const tokens = Math.min(more, node.tokens);
@@ -238,7 +239,7 @@ function gapUnit({ nodes, scale }: Place, { first, last, text, edit }: Gap): Win
   };
 }
 
-/** Texts of ours behind messages that are there. */
+/** By index: the texts that Plimsoll inserts after a message. */
 function insertsByIndex(place: Place): ReadonlyMap<number, readonly WindowUnit[]> {
   const { view, indexOf, scale } = place;
   const inserts = new Map<number, WindowUnit[]>();
@@ -269,7 +270,7 @@ function handleIn(edits: readonly Edit[]): string | undefined {
   return edits.flatMap(({ action }) => ("handle" in action ? (action.handle ?? []) : []))[0];
 }
 
-/** Of what the last turn sent: edits since then have changed what the provider has read, and the answer it has not read yet. */
+/** Tokens in the provider's cache. Edits since the last turn changed what it had read, and it has not read the answer yet. */
 function cachedIn(
   units: readonly WindowUnit[],
   edits: readonly Edit[],

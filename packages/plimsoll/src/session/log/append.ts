@@ -1,4 +1,4 @@
-/** Adding to the log: new messages, new branches, events. What is added is stored by save-log.ts. */
+/** Adds messages, branches and events to the log. save.ts stores them. */
 
 import type { PlimsollEvent, Relation } from "../../message/event.ts";
 import { packBody } from "../../store/body.ts";
@@ -22,13 +22,13 @@ export interface Placed {
   readonly relation: Relation;
   readonly tip: Tip;
   readonly newMessages: number;
-  /** Of all messages of the request, as the log names them. */
+  /** Links of all messages of the request, as the log names them. */
   readonly links?: readonly Link[];
-  /** Leading system messages that are others than those of the log: they are stored with the turn. */
+  /** Leading system messages of the request, if they differ from those in the log. They are stored with the turn. */
   readonly leadingMessages?: readonly Uint8Array[];
 }
 
-/** The last message of a request, or the root, and the hashes up to there. */
+/** The last message of a request, or the root, with the running hashes up to it. */
 export interface Tip {
   readonly seq: number | null;
   readonly link: Link;
@@ -37,22 +37,22 @@ export interface Tip {
 export interface MessageToAppend {
   readonly message: LogMessage;
   readonly bytes: Uint8Array;
-  /** Where it is known already: behind the message before it, or behind where they are added. */
+  /** The link of this message, if the caller knows it already. It continues the link of the message before it. */
   readonly link?: Link | undefined;
 }
 
 export interface Appending {
   readonly turn: string;
-  /** The branch on which they are said. */
+  /** The branch to which the messages are added. */
   readonly branch: string;
   readonly source: NodeRecord["source"];
   readonly isComplete: boolean;
   readonly at: number;
-  /** What the client sends elsewhere now, or no more. */
+  /** Messages that the client has moved elsewhere, or no longer sends. */
   readonly left?: LeftMessages;
 }
 
-/** Adds messages one below the other and gives the last. Bytes are packed now, while the model works. */
+/** Appends each message below the one before it and returns the last. Packing starts at once, while the model works. */
 export function appendMessages(
   log: SessionLog,
   from: Tip,
@@ -102,7 +102,7 @@ export interface BranchToStart {
   readonly at: number;
 }
 
-/** The first branch of a session is called main. */
+/** The first branch of a session is called "main". */
 export function startNewBranch(log: SessionLog, branch: BranchToStart): BranchState {
   const { agent, left, ...rest } = branch;
   const id = log.branches.size === 0 ? "main" : newId("br");
@@ -122,7 +122,7 @@ export function startNewBranch(log: SessionLog, branch: BranchToStart): BranchSt
   return state;
 }
 
-/** Stored with the next commit, and handed to subscribers once it is. */
+/** The event is stored with the next commit. Subscribers receive it after that commit. */
 export function announce(log: SessionLog, event: PlimsollEvent): void {
   log.unsaved.push(Promise.resolve({ kind: "event", tenant: log.record.tenant, event }));
 }

@@ -1,4 +1,4 @@
-/** What left the window, read again: from the log, where it always was. */
+/** Reads content that has left the window. The log still has all of it. */
 
 import type { ArchiveRecord, Store } from "../../store/store.ts";
 import { parseJson } from "../../wire/format/slices.ts";
@@ -14,8 +14,8 @@ export interface ArchivePage {
 }
 
 /**
- * What a replacement takes out of a message: text as text, everything else as the JSON it was. Undefined when the
- * part cannot be replaced.
+ * The content that a replacement removes from a message: text as text, everything else as the JSON it was. Undefined if
+ * the part cannot be replaced.
  */
 export function partContent(
   wire: Wire,
@@ -25,13 +25,13 @@ export function partContent(
   const splice = wire.edit.replacePart(message, place, "");
   if (splice === undefined) return undefined;
   const json = parseJson(message, splice);
-  // A lone surrogate has no place in UTF-8.
+  // UTF-8 cannot encode a lone surrogate, so such a string stays JSON.
   return typeof json === "string" && json.isWellFormed()
     ? new TextEncoder().encode(json)
     : message.subarray(splice.start, splice.end);
 }
 
-/** Contract: `content` begins and ends between characters; an empty page only at the end. */
+/** Contract: `content` begins and ends between characters. A page is empty only at the end. */
 export async function readArchived(
   store: Store,
   record: ArchiveRecord,
@@ -59,8 +59,8 @@ async function readPart(
 }
 
 /**
- * A message by the number that a mark names: of the session that the handle belongs to, also one that the view shows
- * further down. Undefined when there is no such message.
+ * Reads a message by the number that a mark names, from the session of the handle. The message may still be visible
+ * further down in the view. Undefined if there is no such message.
  */
 export async function readArchivedMessage(
   store: Store,
@@ -73,7 +73,7 @@ export async function readArchivedMessage(
 
 type Runs = readonly (readonly [first: number, last: number, bytes: number])[];
 
-/** A JSON array of the messages as they came. Only the runs that the page touches are read. */
+/** The messages of these runs as a JSON array. Reads only the runs that the page touches. */
 async function readMessages(
   store: Store,
   { handle, session, bytes }: ArchiveRecord,
@@ -85,9 +85,9 @@ async function readMessages(
   let position = 0;
   for (const run of runs) {
     const [first, last, size] = run;
-    // Each message has one byte before it: the bracket, or a comma.
+    // One byte precedes each message: the opening bracket, or a comma.
     const end = position + size + (last - first + 1);
-    // Four bytes more on each side: a page must see whole characters.
+    // Four more bytes on each side, because a page must contain whole characters.
     const isTouched = end + 4 > page.offset && position < page.offset + page.limit + 4;
     if (isTouched) {
       if (pieces.length === 0) start = position;
@@ -99,7 +99,7 @@ async function readMessages(
   return cut(handle, Buffer.concat(pieces), { ...page, start, bytes });
 }
 
-/** Each message behind its bracket or comma, in the words in which it was cut. */
+/** The messages of a run, each with its bracket or comma. The client's spelling is used if there is one: that text was cut. */
 async function readRun(
   store: Store,
   session: string,
@@ -139,14 +139,14 @@ function cut(
   };
 }
 
-/** The bytes that continue a character are 10xxxxxx. */
+/** Bytes that continue a UTF-8 character look like 10xxxxxx. */
 function startOfCharacter(bytes: Uint8Array, index: number): number {
   let at = Math.max(0, Math.min(bytes.length, index));
   while (at > 0 && at < bytes.length && ((bytes[at] ?? 0) & 0xc0) === 0x80) at--;
   return at;
 }
 
-/** Whether bytes are text that JSON can carry; what is not goes out as base64. */
+/** The bytes as text that JSON can carry. Undefined if they are not UTF-8; the API then sends them as base64. */
 export function asText(bytes: Uint8Array): string | undefined {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);

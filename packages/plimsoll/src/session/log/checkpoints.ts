@@ -1,4 +1,4 @@
-/** Points of a session's edits to come back to, and how they are named. */
+/** Checkpoints: the points in a session's edits that people can restore, and their names. */
 
 import type { Edit, EditAction } from "../../message/edit.ts";
 import { PlimsollError } from "../../message/error.ts";
@@ -10,14 +10,14 @@ export interface Checkpoint {
   readonly branch: string;
 }
 
-/** A point to come back to: a checkpoint, the number of an edit, or a time. */
+/** A point to restore: a checkpoint, the number of an edit, or a time. */
 export interface RestorePoint {
   readonly checkpoint?: string;
   readonly seq?: number;
   readonly at?: number;
 }
 
-/** Of a checkpoint. */
+/** The number of the edit in a checkpoint's id. Undefined: this is no checkpoint's id. */
 export function numberOf(id: string | undefined): number | undefined {
   const digits = /^cp_(\d{1,15})$/.exec(id ?? "")?.[1];
   return digits === undefined ? undefined : Number(digits);
@@ -27,12 +27,12 @@ export function seqOf(edits: readonly Edit[], { checkpoint, seq, at }: RestorePo
   if (checkpoint !== undefined) {
     if (checkpointsOf(edits).some(({ id }) => id === checkpoint)) return numberOf(checkpoint) ?? 0;
     throw unknownPoint(
-      `There is no checkpoint ${checkpoint} in this session: \`plimsoll checkpoints\` lists them.`,
+      `There is no checkpoint ${checkpoint} in this session. \`plimsoll checkpoints\` lists them.`,
     );
   }
   if (seq !== undefined) {
     if (seq === 0 || edits.some((edit) => edit.seq === seq)) return seq;
-    throw unknownPoint(`There is no edit ${seq} in this session: \`plimsoll edits\` lists them.`);
+    throw unknownPoint(`There is no edit ${seq} in this session. \`plimsoll edits\` lists them.`);
   }
   if (at !== undefined) return edits.findLast((edit) => edit.at <= at)?.seq ?? 0;
   throw new PlimsollError(
@@ -54,7 +54,7 @@ const tookOut: ReadonlySet<EditAction["kind"]> = new Set([
   "restore",
 ]);
 
-/** Those that were set, and one before each step that took something out. */
+/** Checkpoints that were set, and one before each step that changed the view. Lookups and pins do not count as changes. */
 export function checkpointsOf(edits: readonly Edit[]): readonly Checkpoint[] {
   const points = new Map<string, Checkpoint>();
   const steps = new Set<string>();

@@ -1,6 +1,6 @@
 /**
- * What a client says again in another place: answers, whole or in pieces, and messages that it moves. Each of them was said
- * once. An answer is known by its marks.
+ * Finds echoes. An echo is a message in which a client repeats something that the log already has in another place: an answer,
+ * whole or in pieces, or a message that the client has moved. It was said only once. Marks identify an answer.
  */
 
 import type { NodeRecord } from "../../store/store.ts";
@@ -16,7 +16,7 @@ export function noteMarks(log: SessionLog, seq: number, { marks }: Marked): void
   const { answerByMark } = log;
   const { calls, texts, shortTexts, allTexts } = marks;
   for (const mark of calls) answerByMark.set(mark, { seq, size: calls.length });
-  // A text beside calls is never the whole answer.
+  // A text next to calls is never the whole answer.
   const sizeOf = (size: number): number => (calls.length > 0 ? Number.POSITIVE_INFINITY : size);
   for (const mark of shortTexts) answerByMark.set(mark, { seq, size: Number.POSITIVE_INFINITY });
   answerByMark.set(allTexts, { seq, size: sizeOf(1) });
@@ -24,7 +24,7 @@ export function noteMarks(log: SessionLog, seq: number, { marks }: Marked): void
   noteWords(log, seq, marks);
 }
 
-/** So many spellings of one answer are told apart. */
+/** Maximum number of spellings of one answer that Plimsoll can recognise. */
 const maxSpellings = 4;
 
 export function noteWords({ words }: SessionLog, seq: number, marks: Marks | undefined): void {
@@ -33,12 +33,12 @@ export function noteWords({ words }: SessionLog, seq: number, marks: Marks | und
   words.set(seq, [...known, marks.words]);
 }
 
-/** Whether a message has the words of an answer, as it was given or as its client has sent it back. */
+/** Whether a message has the words of this answer, as the model gave it or as its client has sent it back. */
 export function hasWordsOf({ words }: SessionLog, seq: number, { marks }: Marked): boolean {
   return marks !== undefined && words.get(seq)?.includes(marks.words) === true;
 }
 
-/** Whether a message of a request is, word for word, one that is in the log. */
+/** Whether a message of a request repeats a message of the log word for word. */
 export function hasSameWords(
   log: SessionLog,
   { seq, identity, hash }: NodeRecord,
@@ -49,7 +49,7 @@ export function hasSameWords(
   return isSame || hasWordsOf(log, seq, message);
 }
 
-/** The answer that a message repeats, and says nothing beside: by its calls, and without calls by its texts. */
+/** The answer that a message repeats without adding anything. Compares calls; without calls, texts. */
 export function echoIn({ answerByMark }: SessionLog, { marks }: Marked): Echo | undefined {
   if (marks === undefined) return undefined;
   const { calls, texts, shortTexts, allTexts } = marks;
@@ -62,7 +62,7 @@ export function echoIn({ answerByMark }: SessionLog, { marks }: Marked): Echo | 
   return { of: first.seq, isWhole };
 }
 
-/** Messages that a client no longer sends where they were said, by identity: each may be said again once. */
+/** Messages that a client no longer sends in their old place, by identity. Each of them can be echoed once. */
 export type LeftMessages = Map<string, number[]>;
 
 export function leftBehind(nodes: readonly NodeRecord[]): LeftMessages {
@@ -71,7 +71,7 @@ export function leftBehind(nodes: readonly NodeRecord[]): LeftMessages {
   return left;
 }
 
-/** The message that its client has moved to here. */
+/** The message that its client has moved here. */
 function movedFrom(
   { echoes }: SessionLog,
   left: LeftMessages,
@@ -82,7 +82,7 @@ function movedFrom(
   return echoes.get(seq) ?? { of: seq, isWhole: true };
 }
 
-/** What a message says again on a branch that can look up where it was said first. */
+/** The message that this one echoes, if this branch may look up the place where it was first said. */
 export function echoOn(
   log: SessionLog,
   branch: string,

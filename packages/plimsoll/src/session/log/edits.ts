@@ -1,6 +1,6 @@
 /**
- * The edits of a session: numbered, one at a time, and committed before anything that depends on them is sent, or not made
- * at all.
+ * The edits of a session. They are numbered and made one at a time. Plimsoll commits an edit before it sends anything that
+ * depends on it. If the commit fails, the edit is not made.
  */
 
 import type { Edit, NewEdit } from "../../message/edit.ts";
@@ -20,18 +20,18 @@ export interface StoredWith {
   readonly event?: PlimsollEvent;
 }
 
-/** One after the other: two turns never edit one view at once. A session whose edits somebody has stays in memory. */
+/** Runs edits one after the other, so two turns never edit the same view at once. The session stays in memory meanwhile. */
 export function whileEditing<T>(log: SessionLog, work: () => Promise<T>): Promise<T> {
   return log.editing.run(work);
 }
 
-/** Numbers are not given twice: an edit that was given up for a disk that hangs may be stored all the same. */
+/** No number is given twice: an edit that was given up because the disk hung may still be stored later. */
 export function numbered(log: SessionLog, edits: readonly NewEdit[]): readonly Edit[] {
   const from = Math.max(log.edits.at(-1)?.seq ?? 0, log.lastEdit) + 1;
   return edits.map((edit, index) => ({ ...edit, seq: from + index }));
 }
 
-/** An edit that is stored with the turn that it belongs to, and holds at once. */
+/** Adds an edit that takes effect at once and is stored with its turn. */
 export function appendEdit(log: SessionLog, made: NewEdit): void {
   for (const edit of numbered(log, [made])) {
     addEdits(log, [edit]);
@@ -40,8 +40,8 @@ export function appendEdit(log: SessionLog, made: NewEdit): void {
 }
 
 /**
- * Contract: after "unsaved" nothing of it holds. A disk that hangs may still store it: then it holds from that moment on, in
- * memory as in the store.
+ * Contract: after "unsaved" none of these edits is active. A disk that hung may still store them later. From that moment on
+ * they are active, in memory as in the store.
  */
 export async function commitEdits(
   { saver }: EditStore,
@@ -72,7 +72,7 @@ export async function commitEdits(
   return saver.saveNow(log, writes, () => addEdits(log, edits));
 }
 
-/** In their order, also those that were stored late. */
+/** Keeps the edits ordered by number, even if one is stored late. */
 function addEdits({ edits }: SessionLog, added: readonly Edit[]): void {
   const isLate = (added[0]?.seq ?? 0) < (edits.at(-1)?.seq ?? 0);
   edits.push(...added);

@@ -1,4 +1,4 @@
-/** Hands events to subscribers, until they want no more. */
+/** Passes events to subscribers until they unsubscribe. */
 
 import { errorMessage } from "../../message/error.ts";
 import type { EmittedEvent } from "../../message/event.ts";
@@ -13,7 +13,7 @@ type Handler = (event: EmittedEvent) => void;
 
 interface Subscriber {
   readonly handler: Handler;
-  /** It threw at the last event: that was said, and is not said again until it has heard one without throwing. */
+  /** It threw on the last event. Plimsoll has warned about it, and is silent until the subscriber handles an event again. */
   isThrowing: boolean;
 }
 
@@ -27,7 +27,9 @@ export function createEventBus(): EventBus {
     },
     subscribe: (handler) => {
       if (subscribers.size >= maxSubscribers)
-        throw new RangeError(`More than ${maxSubscribers} subscribers.`);
+        throw new RangeError(
+          `There are already ${maxSubscribers} event subscribers, the maximum. Unsubscribe one first.`,
+        );
       const subscriber = { handler, isThrowing: false };
       subscribers.add(subscriber);
       return () => subscribers.delete(subscriber);
@@ -38,7 +40,7 @@ export function createEventBus(): EventBus {
   };
 }
 
-/** A subscriber that throws must not take the turn with it. One event that it cannot read is no reason to keep the next from it. */
+/** A subscriber that throws must not fail the turn. It still receives the next event: it may only have tripped over this one. */
 function deliver(subscriber: Subscriber, event: EmittedEvent): void {
   try {
     subscriber.handler(event);
@@ -46,7 +48,7 @@ function deliver(subscriber: Subscriber, event: EmittedEvent): void {
   } catch (error) {
     if (!subscriber.isThrowing)
       process.emitWarning(
-        `An event subscriber threw at "${event.event.type}": ${errorMessage(error)}`,
+        `An event subscriber threw an error on "${event.event.type}": ${errorMessage(error)}`,
       );
     subscriber.isThrowing = true;
   }

@@ -1,4 +1,4 @@
-/** Random names that cannot be guessed, and the hashes that identify messages. */
+/** Random ids that nobody can guess, and hashes of long texts. */
 
 import { hash, randomFillSync } from "node:crypto";
 import { base62 } from "../../message/handle.ts";
@@ -8,7 +8,7 @@ export function newId(prefix: "ses" | "br" | "turn" | "step"): string {
 }
 
 const idBytes = 16;
-/** To ask for random bytes takes longer than to make an id of them: they are asked for in advance. */
+/** Random bytes are fetched in advance, because fetching them takes longer than making an id. */
 const random = new Uint8Array(256 * idBytes);
 let randomUsed = random.length;
 
@@ -27,7 +27,7 @@ export function looksLikeId(text: string): boolean {
   return idPattern.test(text);
 }
 
-/** UTF-16 code units and not UTF-8, in which all lone surrogates would be equal. */
+/** Hashes UTF-16 code units and not UTF-8, in which all lone surrogates would be equal. */
 export function longTextHash(text: string): string {
   return `#${hash("sha256", Buffer.from(text, "utf16le"), "base64url")}`;
 }

@@ -1,9 +1,9 @@
-/** Messages of rounds that the client does not know of: in memory while their session is, else in the store. */
+/** Loads messages of inner rounds, which the client does not see, from the store into the log. */
 
 import type { Store } from "../../store/store.ts";
 import type { SessionLog } from "./log.ts";
 
-/** Contract: afterwards every message of an expansion that the store can give is in `log.inner`. */
+/** Contract: afterwards `log.inner` contains every message of an expansion that the store can provide. */
 export async function loadInner(
   store: Pick<Store, "bodies">,
   log: Pick<SessionLog, "record" | "edits" | "inner">,

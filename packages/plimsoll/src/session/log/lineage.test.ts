@@ -1,4 +1,4 @@
-/** Agents and branches that share a beginning: what is taken out for one of them stays in the view of the others. */
+/** Agents and branches that share a beginning: messages that are taken out for one of them stay in the view of the others. */
 
 import { afterEach, describe, expect, test } from "vitest";
 import { openWith, receive } from "../../../test/generate/rehearsal.ts";
@@ -23,7 +23,7 @@ function long(name: string): string {
 
 interface Sent {
   readonly turn: ReceivedTurn;
-  /** It went out as its client wrote it. */
+  /** The request was sent as its client wrote it. */
   readonly isWhole: boolean;
   readonly text: string;
 }

@@ -1,10 +1,10 @@
-/** Whose edits hold on a branch: its own, and those of the branches that it came from. */
+/** Lists the branches whose edits are active on a branch: the branch itself, and those that it came from. */
 
 import type { SessionLog } from "./log.ts";
 
 type Branched = Pick<SessionLog, "branches" | "nodes">;
 
-/** A branch, the one that its client left behind to make it, the one on which its beginning was said, and so on. */
+/** A branch, the one that its client left to start it, the one on which its beginning was said, and so on. */
 export function lineageOf({ branches, nodes }: Branched, branch: string): ReadonlySet<string> {
   const lineage = new Set<string>();
   const open: (string | undefined)[] = [branch];

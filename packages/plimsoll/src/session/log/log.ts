@@ -1,6 +1,6 @@
 /**
- * The log of one session in memory: a tree of messages without their bytes, and the branches that
- * point into it. Nodes are only ever added. The store has the same and the bytes.
+ * The log of one session in memory: a tree of messages without their bytes, and the branches that point into it. Nodes are
+ * only ever added. The store has the same tree, with the bytes.
  */
 
 import { BoundedMap } from "../../bounds/bounded-map.ts";
@@ -32,68 +32,71 @@ import type { View } from "./view.ts";
 export interface SessionLog extends MessageTree, KnownAnswers, EditList, SaveState {
   record: SessionRecord;
   readonly branches: Map<string, BranchState>;
-  /** How many have it in their hands, and have not marked a branch as theirs yet. */
+  /** Number of callers that use this log and have not yet marked a branch as busy. */
   users: number;
   /** Only `rememberInSession` replaces it. */
   memory: SessionMemory;
   isMemoryChanged: boolean;
 }
 
-/** Everything that was said, without its bytes. */
+/** Every message of the session, without its bytes. */
 export interface MessageTree {
   readonly nodes: Map<number, NodeRecord>;
   nextSeq: number;
   readonly seqByChain: Map<string, number>;
-  /** How many messages stand before the one with this loose chain: the same on every path through it. */
+  /** By loose chain: the number of messages before that message. It is the same on every path through the message. */
   readonly indexByChain: Map<string, number>;
-  /** By number: the system messages before the conversation, each with its place among them, counted from one. */
+  /** By number: each leading system message, with its position among them, counted from one. */
   readonly leading: Map<number, number>;
-  /** How many messages were said first on each branch, without lookups. */
+  /** Number of messages that were first said on each branch, without inner rounds. */
   readonly countOn: Map<string, number>;
-  /** What expansions of this session need, by number: kept since it was sent, or loaded when it was asked for. */
+  /** By number: messages of inner rounds that expansions need. Kept after they were sent, or loaded when needed. */
   readonly inner: Map<number, Uint8Array>;
 }
 
-/** By what an answer is known when its client sends it back. */
+/** How the log recognises an answer that its client sends back. */
 export interface KnownAnswers {
-  /** The newest message up to which this was said. */
+  /** By talk: the newest message with that talk (`Link.talk`). */
   readonly seqByTalk: Map<string, number>;
-  /** The turn in which Plimsoll recorded an answer, by what was said up to it: its client may send it back in other bytes. */
+  /** By talk: the turn of the recorded answer with that talk. Its client may send the answer back in other bytes. */
   readonly turnByTalk: Map<string, string>;
-  /** Numbers of the answers right below a message, and of what says them again there; below none: 0. */
+  /** By number of a message (0: the root): the answers right below it, and the echoes of answers there. */
   readonly answersBelow: Map<number, number[]>;
-  /** Answers of which another spelling is kept, or on its way to the store. */
+  /** Answers whose client spelling is stored, or on its way to the store. */
   readonly worded: Set<number>;
-  /** By number: what an answer says, and what it says as its client sent it back; of those that an earlier process recorded, once they are recalled. */
+  /**
+   * By number: hashes of the words of an answer, as the model gave it and as its client sent it back. Answers of an earlier
+   * process are here only after `recallAnswers`.
+   */
   readonly words: Map<number, readonly string[]>;
-  /** What answers have said, one by one, and which said it last; of those that an earlier process recorded, once they are recalled. */
+  /** By mark: the last answer that has it. Answers of an earlier process are here only after `recallAnswers`. */
   readonly answerByMark: BoundedMap<string, MarkedAnswer>;
-  /** By number: messages that say again, in another place, what was said before. */
+  /** By number: messages that repeat, in another place, something that was said before. */
   readonly echoes: Map<number, Echo>;
-  /** Answers that an earlier process recorded are known by what they say. Absent: nobody has asked yet. */
+  /** Set by `recallAnswers`: resolves when the answers of an earlier process are known. Absent: nobody has asked yet. */
   recalled?: Promise<void>;
 }
 
 export interface EditList {
-  /** In their order. Only what is stored, or was stored and not yet read back, is in here. */
+  /** Ordered by number. `commitEdits` adds an edit once it is stored, `appendEdit` adds it at once. */
   readonly edits: Edit[];
-  /** The highest number that an edit was ever given, also one that may still come to be stored. */
+  /** The highest number ever given to an edit, including edits that may still be stored later. */
   lastEdit: number;
-  /** Who edits, one after the other. */
+  /** Runs edits one after the other. */
   readonly editing: Queue;
 }
 
-/** What the store has, and what it does not have yet. */
+/** The stored and the unsaved parts of a session. */
 export interface SaveState {
-  /** Hash of heads that are already stored, and names of the blocks that they are made of. */
+  /** Hashes of the preambles that are already stored. `blocks` has the names of the blocks that they consist of. */
   readonly heads: Set<string>;
   readonly blocks: BoundedMap<string, true>;
-  /** Not yet committed: the next commit of any turn of this session takes all of it, in order. */
+  /** Writes that are not committed yet. The next commit of any turn of this session includes all of them, in order. */
   unsaved: Promise<Write>[];
-  /** Commits of one session follow each other. */
+  /** Commits of one session run one after the other. */
   readonly commits: Queue;
   isSaving: boolean;
-  /** The store has gone another way: this log is no longer the session's. */
+  /** This log was given up because it no longer matches the store. The session is read from the store again. */
   isAbandoned: boolean;
 }
 
@@ -101,15 +104,15 @@ export interface BranchState {
   record: BranchRecord;
   /** Only `remember` replaces it. */
   memory: BranchMemory;
-  /** The view as it was last folded: it holds as long as edits and path only grow. */
+  /** The view as it was last folded. `viewOf` uses it again while no edit is added and the path only grows. */
   view?: KnownView;
-  /** No model was asked yet for a summary for the next compaction. */
+  /** Whether a model may be asked for a summary. False after one was asked, until the next compaction. */
   isSummaryWanted: boolean;
-  /** Models that write one just now: the branch is theirs to note it on. */
+  /** Number of models that are writing a summary now. The branch stays in memory until they are done. */
   summariesUnderWay: number;
-  /** Turns that have begun on this branch and not ended. */
+  /** Number of turns on this branch that have begun and not ended. */
   inFlight: number;
-  /** Moved, or with another memory, since it was last stored. */
+  /** Its tip or its memory has changed since it was last stored. */
   isChanged: boolean;
 }
 
@@ -117,66 +120,69 @@ export interface KnownView {
   readonly view: View;
   readonly edits: number;
   readonly length: number;
-  /** The deepest message that any edit on this path names, and where it stands. */
+  /** The deepest message on this path at which an edit is anchored. */
   readonly deepest: { readonly index: number; readonly chain: string };
 }
 
-/** What an answer is known by when its client spells it otherwise, or sends it back in pieces: each as a hash. */
+/** Hashes that identify an answer, even if its client spells it differently or sends it back in pieces. */
 export interface Marks {
-  /** With their arguments. */
+  /** One for each call, with its arguments. */
   readonly calls: readonly string[];
-  /** Long enough to prove something. */
+  /** One for each text that is long enough to prove something. */
   readonly texts: readonly string[];
   readonly shortTexts: readonly string[];
   readonly allTexts: string;
-  /** All that it says, but for reasoning. */
+  /** Everything that the answer says, except reasoning. */
   readonly words: string;
-  /** A server counts up the ids of its calls: other answers may have them, too. */
+  /** The server counts up the ids of its calls, so other answers may have the same ids. */
   readonly isNumbered?: true;
 }
 
-/** One message of a request, as far as its place in the tree depends on it. */
+/** Facts about one message of a request. */
 export interface LogMessage {
   readonly role: Role;
   readonly identity: string;
-  /** As earlier versions took it, where they took different messages for the same. */
+  /** The identity that earlier versions gave it, if it differs. They took some different messages for the same one. */
   readonly oldIdentity?: string;
-  /** What it says, without what clients drop and change from turn to turn; null: nothing. Absent: as its identity. */
+  /**
+   * Hash of what it says, without the details that clients drop or change from turn to turn. Null: it says nothing. Absent:
+   * equal to its identity.
+   */
   readonly essence?: string | null;
-  /** Identity with digits masked: only of system messages. */
+  /** Identity with masked digits. Only system messages have it. */
   readonly looseIdentity?: string;
   readonly hash: string;
   readonly bytes: number;
   readonly tokens: number;
   readonly certainty: NodeRecord["certainty"];
-  /** Images and documents in it, where there are any. */
+  /** Number of images and documents in it, if there are any. */
   readonly media?: number;
-  /** Nobody could count its tokens. */
+  /** Nobody could count its tokens, so they are a guess. */
   readonly isGuess?: true;
-  /** It stands for others that the provider or the client has taken out. */
+  /** It replaces earlier messages that the provider or the client has taken out. */
   readonly isCompaction?: true;
-  /** It brings tools, and says nothing. */
+  /** It brings tools and says nothing. */
   readonly isTools?: true;
-  /** It is no more than the name of another message. */
+  /** The name of another message, if this one is nothing but that name. */
   readonly names?: string;
-  /** What the model says in it, one by one. */
+  /** Only answers have marks. */
   readonly marks?: Marks;
 }
 
 /**
- * Running hashes over the identities of a conversation: equal at the same place = equal up to there.
- * In the loose one, leading system messages count by their masked identity.
+ * Running hashes over the identities of a conversation. If two are equal at the same place, both conversations are equal up to
+ * there. In `looseChain`, leading system messages count by their masked identity.
  */
 export interface Link {
   readonly chain: string;
   readonly looseChain: string;
-  /** Only over what was said: messages count by their essence, and leading system messages not at all. */
+  /** Covers only the conversation: messages count by their essence, and leading system messages do not count. */
   readonly talk: string;
-  /** Only system messages so far. */
+  /** There were only system messages so far. */
   readonly isLeading: boolean;
 }
 
-/** What a message says again, and whether it says all of it. */
+/** The message that another one repeats, and whether it repeats all of it. */
 export interface Echo {
   readonly of: number;
   readonly isWhole: boolean;
@@ -184,13 +190,16 @@ export interface Echo {
 
 export interface MarkedAnswer {
   readonly seq: number;
-  /** How many calls it has; without calls, how many texts. */
+  /** Number of its calls; without calls, number of its texts. */
   readonly size: number;
 }
 
-/** A session of this many answers has long forgotten the first ones. */
+/** Maximum number of marks. In a session that has more, the first answers no longer matter. */
 const maxMarks = 20_000;
-/** A session that changes its head with every turn would fill the list: what was stored before is not stored twice anyway. */
+/**
+ * Maximum number of known blocks. A session that changes its preamble with every turn would fill the list. Forgetting a block
+ * is harmless, because the store does not store it twice.
+ */
 const maxKnownBlocks = 20_000;
 
 export function emptyLog(record: SessionRecord): SessionLog {
@@ -245,7 +254,7 @@ export function restoreLog(snapshot: SessionSnapshot): SessionLog {
   return log;
 }
 
-/** Earlier versions kept no more of a branch than this. */
+/** Earlier versions remembered no more than this of a branch. */
 function oldBranchMemory({ counters }: BranchRecord): BranchMemory {
   const { debtUsd } = counters ?? {};
   return debtUsd === undefined ? blankBranch : { ...blankBranch, debtUsd };
@@ -257,7 +266,7 @@ function oldMemory({ branches }: SessionSnapshot): SessionMemory {
   return { ...blankSession, calibrations: Object.fromEntries(calibrations) };
 }
 
-/** Meanwhile it stays in memory: there is one log of a session at a time. */
+/** Keeps the log in memory during the work, because there must be only one log of a session at a time. */
 export async function whileInUse<T>(log: SessionLog, work: () => Promise<T>): Promise<T> {
   log.users++;
   try {
@@ -267,7 +276,7 @@ export async function whileInUse<T>(log: SessionLog, work: () => Promise<T>): Pr
   }
 }
 
-/** What happened on a branch, for its later turns: stored with the session's next commit. */
+/** Records what happened on a branch, for its later turns. It is stored with the session's next commit. */
 export function remember(branch: BranchState, note: BranchNote): void {
   const memory = afterNote(branch.memory, note);
   if (memory === branch.memory) return;
@@ -307,7 +316,7 @@ function noteAnswer({ answersBelow }: SessionLog, node: NodeRecord): void {
   answersBelow.set(parent ?? 0, [...(answersBelow.get(parent ?? 0) ?? []), seq]);
 }
 
-/** The name of a message in edits: a date in the system prompt that moves on does not make it another one. */
+/** The name of a message in edits. A new date in the system prompt does not change it. */
 export function looseChainOf({ chain, looseChain = chain }: NodeRecord): string {
   return looseChain;
 }
@@ -336,7 +345,7 @@ function talkAfter({ talk }: Link, { identity, essence = identity }: Identified)
   return essence === null ? talk : nextChain(talk, essence);
 }
 
-/** The same, as earlier versions would have it: by identity alone. */
+/** Talks as earlier versions computed them: by identity alone. */
 export function oldTalksOf(wire: string, messages: readonly LogMessage[]): readonly string[] {
   const talks: string[] = [];
   let [talk, isLeading] = [chainRoot(wire), true];
@@ -348,7 +357,7 @@ export function oldTalksOf(wire: string, messages: readonly LogMessage[]): reado
   return talks;
 }
 
-/** Links of messages that are in the log, from the root on. */
+/** Links of a path in the log, from the root on. */
 export function linksOfPath(wire: string, path: readonly NodeRecord[]): readonly Link[] {
   const links: Link[] = [];
   let link = rootLink(wire);
@@ -361,7 +370,7 @@ export function linksOfPath(wire: string, path: readonly NodeRecord[]): readonly
   return links;
 }
 
-/** Links of all messages, of which the first are known. */
+/** Links of all messages. `known` has those of the first ones. */
 export function extendLinks(
   wire: string,
   known: readonly Link[],
@@ -376,7 +385,7 @@ export function extendLinks(
   return links;
 }
 
-/** How many leading messages of the request the log knows, and the last of them. */
+/** The number of leading messages of the request that the log has, and the last of them. */
 export function findCommon(
   log: SessionLog,
   links: readonly Link[],
@@ -388,7 +397,7 @@ export function findCommon(
   return { common: 0, seq: null };
 }
 
-/** From the root to a message; with `count`, only so many before its end. */
+/** The path from the root to a message. With `count`, only its last `count` messages. */
 export function pathTo(
   log: { readonly nodes: ReadonlyMap<number, NodeRecord> },
   seq: number | null,
@@ -405,7 +414,7 @@ export function pathTo(
   return path.reverse();
 }
 
-/** From behind a message to another; from the root on where the first is none of those before it. */
+/** The path to message `seq`, from the one after `from`. If `from` is not on that path, the whole path. */
 export function pathBehind(
   log: Pick<SessionLog, "nodes">,
   seq: number | null,
@@ -415,7 +424,7 @@ export function pathBehind(
   return path.slice(path.findIndex((node) => node.seq === from) + 1);
 }
 
-/** The path to a message, in what a store has of a session. */
+/** The path to a message, in a snapshot from the store. */
 export function pathInSnapshot(
   { nodes }: SessionSnapshot,
   seq: number | null,
@@ -434,7 +443,7 @@ export interface NewNode {
   readonly at: number;
 }
 
-/** Adds a message, or finds it: one parent never has two children of the same identity. */
+/** Adds a message, or returns the known one: one parent never has two children of the same identity. */
 export function appendNode(
   log: SessionLog,
   added: NewNode,

@@ -1,90 +1,93 @@
 /**
- * What a conversation remembers from turn to turn beside its messages and edits. A branch and a session have a memory each:
- * plain values that are stored with every turn, so that a restart, an eviction from memory or another process goes on from
- * them. Stages say what happened, in a note; the two reducers below are all that makes a new memory from it.
+ * What a conversation remembers from turn to turn, apart from its messages and edits. Each branch and each session has its own
+ * memory. A memory is a plain value that is stored with every turn, so that a restart, an eviction from memory or another
+ * process continues from it. Stages report what happened in a note. Only the two reducers below turn notes into a new memory.
  *
- * What can be worked out again (a folded view, packed bodies) is no memory.
+ * Anything that can be computed again (a folded view, packed bodies) does not belong here.
  */
 
 import type { ByComponent, Calibration } from "../../budget/calibrate.ts";
 
 export interface BranchMemory extends ProviderMemory, CompactionMemory, ToolMemory, ClientMemory {
-  /** All turns that have ended. */
+  /** Number of turns that have ended. */
   readonly turns: number;
 }
 
-/** Of what providers have said and kept. */
+/** What providers have reported and cached. */
 export interface ProviderMemory {
-  /** What the next projection starts from, once usage was reported. */
+  /** The starting point of the next projection, once a provider has reported usage. */
   readonly basis?: Basis;
-  /** What providers have of this conversation in their caches, the one that was asked last at the end. Absent: none has reported anything. */
+  /**
+   * The providers' caches of this conversation. The provider that was asked last comes last. Absent: none has reported
+   * anything.
+   */
   readonly caches?: readonly KnownCache[];
-  /** How many messages the last request had that a provider answered. */
+  /** Number of messages in the last request that a provider answered. */
   readonly sentLength?: number;
 }
 
-/** Of compactions, those that came and those that must come. */
+/** Past compactions, and those that are due. */
 export interface CompactionMemory {
-  /** The provider stopped for lack of room, or refused: the next turn compacts, whatever the count says. */
+  /** The provider stopped for lack of room, or refused. The next turn compacts, even if the count says that it fits. */
   readonly mustCompact?: boolean;
-  /** Why the next turn starts afresh. */
+  /** The reason why the next turn starts afresh. */
   readonly mustRecover?: string;
-  /** Of the caller's own, for a handover. */
+  /** The task in the caller's own words, for a handover. */
   readonly task?: string;
-  /** The last compaction: how many turns ago, and how deep. */
+  /** The last compaction: how many turns ago it was, and how deep it went. */
   readonly compacted?: { readonly turns: number; readonly level: number };
-  /** A compaction that found nothing to take out is not tried again at once. */
+  /** Size of the request when a compaction found nothing to take out. Plimsoll does not try again until it has grown. */
   readonly exhaustedTokens?: number;
-  /** What a compaction for money's sake has cost and not yet saved, in US dollars. */
+  /** In US dollars: the cost of compactions that were made to save money, less their savings so far. */
   readonly debtUsd?: number;
-  /** Turns since the last compaction, and how large the request was then. */
+  /** Turns since the last compaction, and the size of the request at that time. */
   readonly pace?: { readonly turns: number; readonly tokens: number };
-  /** A summary by a model, for the next compaction; it covers everything up to the message with this chain. */
+  /** A model's summary for the next compaction. It covers everything up to the message with this chain. */
   readonly summary?: { readonly chain: string; readonly text: string };
-  /** The view that the validator has seen, and for how many turns it has only grown since. */
+  /** The view that the validator last checked, and for how many turns it has only grown since. */
   readonly checked?: { readonly view: ViewMark; readonly turns: number };
-  /** How many edits held when the model was last told that the window fills. */
+  /** Number of active edits when Plimsoll last warned the model that the window is filling up. */
   readonly warnedEdits?: number;
 }
 
 export interface ToolMemory {
-  /** The catalogue of tools that could not be held back without breaking a rule. */
+  /** The catalogue of tools that Plimsoll could not defer without breaking a rule. */
   readonly undeferrable?: string;
-  /** What the searches of one turn have found: later ones of the same turn leave it alone. */
+  /** Tools that the searches of one turn have found. Later searches of the same turn do not push them out. */
   readonly found?: { readonly turn: string; readonly names: readonly string[] };
-  /** Names that our tools go by, where a client has taken the usual ones and that was announced. */
+  /** The names of Plimsoll's tools, if a client already uses the usual ones. Set once this was announced. */
   readonly renamed?: string;
 }
 
-/** Of the last request. */
+/** Facts about the last request. */
 export interface ClientMemory {
-  /** The client has replaced its newest messages: from which message on, and how many. */
+  /** The client has replaced its newest messages: the index of the first one, and how many there were. */
   readonly rewritten?: Rewritten;
-  /** The tenant that asked last, where it is not the session's own: it has every word of the branch. */
+  /** The tenant that asked last, if it is not the session's own. It has shown that it knows every word of the branch. */
   readonly guest?: string;
-  /** Its client sends other leading system messages than those that the log has. */
+  /** The client sends other leading system messages than those in the log. */
   readonly hasOtherLead?: boolean;
 }
 
 export interface SessionMemory {
   /** By target. */
   readonly calibrations: Readonly<Record<string, Calibration>>;
-  /** By target: what a provider that gave no figure was found to refuse. */
+  /** By target: the window that Plimsoll assumes after the provider refused a request without naming a figure. */
   readonly windows: Readonly<Record<string, number>>;
-  /** By target: the most that its provider took of this session. */
+  /** By target: the most that its provider has accepted from this session. */
   readonly taken: Readonly<Record<string, TakenTokens>>;
-  /** When the chain failed or a provider rejected, lately. */
+  /** Times of recent failures of the chain, and of recent rejections by a provider. */
   readonly overflows: readonly number[];
 }
 
-/** The last request whose usage was reported: what it came to, and what we had counted for it. */
+/** The last request whose usage was reported: the reported tokens, and Plimsoll's own count. */
 export interface Basis {
   readonly inputTokens: number;
   readonly estimated: ByComponent;
   readonly target: string;
 }
 
-/** A view by its edits, but for what the model has looked up: how many, and the last of them. */
+/** Identifies a view by its edits, without lookups: how many there are, and the number of the last one. */
 export interface ViewMark {
   readonly edits: number;
   readonly last: number;
@@ -103,9 +106,9 @@ export interface Rewritten {
 
 export interface TakenTokens {
   readonly input: number;
-  /** With the answer that was given. */
+  /** Input plus the answer that was given. */
   readonly used: number;
-  /** With the answer that the request asked for: not every server keeps room for that. */
+  /** Input plus the answer length that the request asked for. Not every server reserves room for that. */
   readonly total: number;
 }
 
@@ -113,13 +116,13 @@ export type BranchNote =
   /** A request joined the branch. */
   | ({ readonly kind: "received" } & ClientMemory)
   | { readonly kind: "fitting" }
-  /** The view that a turn begins with. */
+  /** The view at the beginning of a turn. */
   | { readonly kind: "view"; readonly view: ViewMark }
-  /** The validator has found a view valid that edits have just made. */
+  /** Edits have just made a view, and the validator has found it valid. */
   | { readonly kind: "view-valid"; readonly view: ViewMark }
   | { readonly kind: "view-invalid" }
   | { readonly kind: "must-compact" }
-  /** What was wanted of a compaction was tried: a wish that Plimsoll cannot meet must not come again with every turn. */
+  /** A wanted compaction was tried. The wish is dropped even if it failed, so that it does not return every turn. */
   | { readonly kind: "wishes-taken" }
   | { readonly kind: "compacted"; readonly level: number; readonly view: ViewMark }
   | { readonly kind: "exhausted"; readonly tokens: number }
@@ -130,7 +133,7 @@ export type BranchNote =
   | { readonly kind: "summary-ready"; readonly chain: string; readonly text: string }
   | { readonly kind: "wants-recovery"; readonly reason: string; readonly task?: string }
   | { readonly kind: "recovered" }
-  /** The provider has counted a request; undefined: its count cannot be meant. */
+  /** The provider has counted a request. Undefined: its count is implausible. */
   | { readonly kind: "counted"; readonly basis: Basis | undefined }
   | { readonly kind: "owes"; readonly debtUsd: number }
   | EndedNote;
@@ -141,17 +144,17 @@ export interface EndedNote {
   readonly target: string;
   readonly at: number;
   readonly tokens: number;
-  /** It was compacted. */
+  /** The request was compacted. */
   readonly isSmaller: boolean;
-  /** What the provider has cached now; undefined: it does not say. */
+  /** Tokens that the provider has cached now. Undefined: it does not say. */
   readonly cachedTokens?: number | undefined;
-  /** Of the request, where the provider answered it. */
+  /** Number of messages in the request, if the provider answered it. */
   readonly sentLength?: number;
 }
 
 export const blankBranch: BranchMemory = { turns: 0 };
 
-/** Models that one conversation goes to and fro between. */
+/** Maximum number of targets whose caches a branch remembers. A conversation may alternate between models. */
 const cachesMax = 4;
 
 export function afterNote(memory: BranchMemory, note: BranchNote): BranchMemory {
@@ -207,7 +210,7 @@ export function afterNote(memory: BranchMemory, note: BranchNote): BranchMemory 
   }
 }
 
-/** For how many turns a view has only grown. */
+/** Number of turns for which a view has only grown. */
 function turnsOf({ checked }: BranchMemory, view: ViewMark): number {
   return checked !== undefined && isSameMark(checked.view, view) ? checked.turns + 1 : 0;
 }
@@ -230,7 +233,7 @@ function afterTurn(memory: BranchMemory, note: EndedNote): BranchMemory {
   };
 }
 
-/** A provider that reports nothing has read it all the same: what it has lives on. */
+/** Reading a cache keeps it alive, even if the provider does not report it. */
 function cachesAfter(
   caches: BranchMemory["caches"],
   { target, at, cachedTokens }: EndedNote,
@@ -244,9 +247,9 @@ function cachesAfter(
 
 export type SessionNote =
   | { readonly kind: "calibrated"; readonly target: string; readonly calibration: Calibration }
-  /** A refusal without a figure. */
+  /** The provider refused a request without naming a figure. */
   | { readonly kind: "window-guessed"; readonly target: string; readonly tokens: number }
-  /** The provider has said how large its window is: what it took before says no more. */
+  /** The provider has named the size of its window, so the sizes that it accepted before no longer matter. */
   | { readonly kind: "window-named"; readonly target: string }
   | { readonly kind: "took"; readonly target: string; readonly taken: TakenTokens }
   | { readonly kind: "overflowed"; readonly at: number }
@@ -282,7 +285,7 @@ export function afterSessionNote(memory: SessionMemory, note: SessionNote): Sess
   }
 }
 
-/** What a provider took, its window holds: a guess that it holds less, after a refusal without figures, is refuted. */
+/** A window is at least as large as the largest request that its provider accepted. A lower guess is corrected. */
 function afterTaken(
   { windows, taken, ...memory }: SessionMemory,
   target: string,
@@ -303,7 +306,7 @@ function afterTaken(
   };
 }
 
-/** The names of targets come from clients: the oldest give way. */
+/** Clients choose the names of targets, so the list is bounded. The oldest entries are dropped. */
 function withEntry<T>(
   entries: Readonly<Record<string, T>>,
   name: string,

@@ -1,7 +1,7 @@
 /**
- * What becomes of a session, or of a whole database, that the disk has spoilt. Nothing that does not match its hash is
- * used: a spoilt session is put aside, and the next request of its client, which carries the whole history, begins a new
- * one. A database with pages that cannot be read is made anew of the sessions that are whole.
+ * Repairs a session, or a whole database, that the disk has spoilt. Content that does not match its hash is never used. A spoilt
+ * session is put aside. The next request of its client carries the whole history and begins a new session. A database with
+ * unreadable pages is rebuilt from the sessions that are whole.
  */
 
 import { errorMessage, PlimsollError } from "../../message/error.ts";
@@ -10,17 +10,17 @@ import type { EventBus } from "./event-bus.ts";
 import type { StoreHealth } from "./store-health.ts";
 
 export interface Mender {
-  /** The store, watched: whatever it finds spoilt is remembered. */
+  /** The store, wrapped so that the mender learns of everything that the store finds spoilt. */
   readonly store: Store;
-  /** Whether something of this session was found spoilt and it was not put aside yet. */
+  /** Whether part of this session was found spoilt and the session has not been put aside yet. */
   isSpoilt(session: string): boolean;
-  /** A log met rows in the store that are not in it. Another process has written them, or an index is spoilt: it is looked at. */
+  /** Call this when a log meets rows in the store that it does not know. Another process wrote them, or an index is spoilt. */
   noteConflict(): void;
-  /** After a failure: true when it was damage, and has been dealt with. Contract: never rejects. */
+  /** Call this after a failure. True: the cause was damage, and it has been dealt with. Contract: never rejects. */
   mend(error: unknown): Promise<boolean>;
-  /** Looks at the whole database, and makes a new one where that is needed. Contract: never rejects. */
+  /** Checks the whole database, and rebuilds it if needed. Contract: never rejects. */
   check(): Promise<void>;
-  /** When nothing is being mended. */
+  /** Resolves when no repair is running. */
   idle(): Promise<void>;
 }
 
@@ -29,25 +29,25 @@ export interface MendWorld {
   readonly bus: EventBus;
   readonly health: StoreHealth;
   readonly now: () => number;
-  /** Nobody else works with the file while it is replaced; undefined where somebody does. */
+  /** Locks the file while it is replaced. Undefined: another process is using it. */
   readonly lockFile: () => { release(): void } | undefined;
-  /** The sessions in memory are no longer what the store has. */
+  /** Drops sessions from memory that no longer match the store. */
   readonly forget: (sessions: readonly string[]) => void;
 }
 
-/** A check reads the whole file. */
+/** Minimum time between two checks after conflicts, in milliseconds. A check reads the whole file. */
 const checkEveryMs = 600_000;
-/** The same database is not made anew again and again: a disk that spoils it so fast needs a person. */
+/** Maximum number of rebuilds in one process. A disk that spoils a database this often needs a person. */
 const rebuildsMax = 3;
 
 const spoiltForOthers =
-  "The database is spoilt, and a service works with it: restart the service, which mends it.";
+  "The database is spoilt, but a service is using it. Restart the service: it repairs the database.";
 
 export function createMender(world: MendWorld): Mender {
   const spoilt = new Set<string>();
   const triedAside = new Set<string>();
   let checkedAt = Number.NEGATIVE_INFINITY;
-  /** When an error was met: before how many rebuilds. */
+  /** By error: the number of rebuilds when it occurred. */
   const metAt = new WeakMap<object, number>();
   const { oneByOne, idle } = createQueue();
   let rebuilds = 0;
@@ -64,20 +64,20 @@ export function createMender(world: MendWorld): Mender {
     spoilt.clear();
     world.forget(rebuilt.lost);
     world.health.clear("spoilt");
-    world.health.notice("The database was spoilt and made anew: GET /api/errors says more.");
+    world.health.notice("The database was spoilt and has been rebuilt. See GET /api/errors.");
     await announce(world, "", rebuiltText(rebuilt, reason));
     return true;
   };
 
   const putAside = async (session: string, reason: string): Promise<boolean> => {
     world.forget([session]);
-    // It is there again: an index that was spoilt may lead to it all the same.
+    // The session was put aside before and is here again. A spoilt index may still lead to it.
     if (triedAside.has(session) && (await world.store.check()).length > 0) return rebuild(reason);
     triedAside.add(session);
     try {
       const file = await world.store.putAside(session);
       spoilt.delete(session);
-      world.health.notice(`${session} was spoilt and put aside: GET /api/errors says more.`);
+      world.health.notice(`${session} was spoilt and has been put aside. See GET /api/errors.`);
       await announce(world, session, asideText(session, file, reason));
       return true;
     } catch (error) {
@@ -90,7 +90,7 @@ export function createMender(world: MendWorld): Mender {
     oneByOne(async () => {
       if (codeOf(error) !== "STORE_CORRUPT") return false;
       const session = sessionIn(error);
-      // It may have been mended while this one waited.
+      // Another call may have repaired it while this one waited.
       const isMended =
         session === undefined
           ? (metAt.get(error as object) ?? rebuilds) < rebuilds
@@ -100,14 +100,14 @@ export function createMender(world: MendWorld): Mender {
         ? rebuild(errorMessage(error))
         : putAside(session, errorMessage(error));
     }).catch(async (failure: unknown) => {
-      const sentence = `The store is spoilt and could not be mended: ${errorMessage(failure)}`;
+      const sentence = `The store is spoilt and could not be repaired: ${errorMessage(failure)}`;
       world.health.report("spoilt", sentence);
       await announce(world, "", sentence);
       return false;
     });
 
   const check = async (): Promise<void> => {
-    // What cannot be looked at now is not spoilt for that.
+    // Only STORE_CORRUPT proves damage. Any other failure means that the database could not be checked now.
     const problems = await world.store
       .check()
       .catch((error: unknown) => (codeOf(error) === "STORE_CORRUPT" ? [errorMessage(error)] : []));
@@ -156,7 +156,7 @@ function createQueue(): Queue {
   };
 }
 
-/** Every call that fails is shown to `note`, and fails all the same. */
+/** Passes every error to `note`, and throws it again. */
 function watched(store: Store, note: (error: unknown) => void): Store {
   const seen = new Map<PropertyKey, unknown>();
   return new Proxy(store, {
@@ -179,7 +179,7 @@ function watched(store: Store, note: (error: unknown) => void): Store {
   });
 }
 
-/** For whoever watches, and for the list of errors. The store may not take it: then it is only said. */
+/** Emits an event and adds an entry to the list of errors. If the store cannot take the entry, there is only the event. */
 async function announce(world: MendWorld, session: string, message: string): Promise<void> {
   const at = world.now();
   const event = { type: "store-spoilt", session, at, message } as const;
@@ -191,12 +191,12 @@ async function announce(world: MendWorld, session: string, message: string): Pro
 }
 
 function asideText(session: string, file: string, reason: string): string {
-  return `${session} was put aside in ${file}, and its conversation goes on in a new session: ${reason} Check the disk.`;
+  return `${session} was put aside in ${file}. Its conversation continues in a new session. Reason: ${reason} Check the disk.`;
 }
 
 function rebuiltText({ aside, kept, lost }: Rebuilt, reason: string): string {
-  const gone = lost.length === 0 ? "none was lost" : `${lost.length} were not whole`;
-  return `The database was put aside as ${aside}, and ${kept} sessions went into a new one (${gone}): ${reason} Check the disk.`;
+  const gone = lost.length === 0 ? "none was lost" : `${lost.length} were damaged and left out`;
+  return `The database was put aside as ${aside}. ${kept} sessions were copied into a new one (${gone}). Reason: ${reason} Check the disk.`;
 }
 
 function codeOf(error: unknown): string | undefined {

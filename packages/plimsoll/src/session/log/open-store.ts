@@ -1,4 +1,4 @@
-/** The store that the product works on: opened, replaced where it cannot be read, and watched for damage. */
+/** Opens the store, replaces it if it cannot be read, and watches it for damage. */
 
 import { closeSync, openSync, readSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -16,9 +16,9 @@ import type { StoreHealth } from "./store-health.ts";
 
 export interface StoreToOpen {
   readonly config: Config;
-  /** Absent: nothing is kept beyond the process. */
+  /** Absent: nothing is kept after the process ends. */
   readonly folder: DataFolder | undefined;
-  /** One of the caller's. */
+  /** A store that the caller provides. */
   readonly given: Store | undefined;
   readonly isService: boolean;
   readonly bus: EventBus;
@@ -29,7 +29,7 @@ export interface StoreToOpen {
 export interface OpenedStore {
   readonly store: Store;
   readonly mender: Mender;
-  /** Who is told of sessions that the store has no more. */
+  /** Registers a handler for sessions that the store no longer has. */
   readonly onLost: (forget: (sessions: readonly string[]) => void) => void;
 }
 
@@ -38,7 +38,7 @@ export async function openStore(wanted: StoreToOpen): Promise<OpenedStore> {
   const { store, problem } = await openOrReplace(wanted);
   if (problem !== undefined)
     health.notice(
-      "The database could not be opened and was put aside: the log of the service says more.",
+      "The database could not be opened and was put aside. The log of the service has the details.",
     );
   let forget: (sessions: readonly string[]) => void = () => undefined;
   const mender = createMender({
@@ -65,13 +65,13 @@ export async function openStore(wanted: StoreToOpen): Promise<OpenedStore> {
   };
 }
 
-/** The service has the lock of its folder; whoever else would replace the file takes it meanwhile. */
+/** The service already has the lock of its folder. Any other process takes the lock while it replaces the file. */
 function lockFile({ folder, isService }: StoreToOpen): FolderLock | undefined {
   if (folder === undefined || isService) return { release: () => undefined };
   return takeLock(join(dirname(folder.database), serviceLockName), 0);
 }
 
-/** Whatever was spoilt of it, its beginning lists our tables. A file that never was ours is left alone. */
+/** Whether a spoilt file was a Plimsoll database: its beginning lists the tables. Any other file is left alone. */
 function wasOurs(file: string): boolean {
   const beginning = Buffer.alloc(65_536);
   const opened = openSync(file, "r");
@@ -83,7 +83,7 @@ function wasOurs(file: string): boolean {
   }
 }
 
-/** A file that cannot be read at all is put aside: agents go on, from the histories that their clients send. */
+/** A file that cannot be opened is put aside. Agents continue from the histories that their clients send. */
 async function openOrReplace({
   config,
   folder,
@@ -104,8 +104,8 @@ async function openOrReplace({
     if (!isSpoilt || !wasOurs(folder.database)) throw error;
     const aside = putDatabaseAside(folder.database);
     const salvaged = salvageDatabase(aside, folder.database);
-    const rest = salvaged === undefined ? "an empty one" : `${salvaged.kept} sessions of it`;
-    const problem = `The database could not be opened (${errorMessage(error)}). It was put aside as ${aside}, and Plimsoll goes on with ${rest}. Check the disk.`;
+    const rest = salvaged === undefined ? "an empty one" : `${salvaged.kept} of its sessions`;
+    const problem = `The database could not be opened (${errorMessage(error)}). It was put aside as ${aside}, and Plimsoll continues with ${rest}. Check the disk.`;
     return { store: await open(), problem };
   }
 }

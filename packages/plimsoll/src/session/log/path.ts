@@ -1,4 +1,4 @@
-/** A path through the log, as edits and views look at it: from a request, from a library session, or from the store. */
+/** A path through the log, as edits and views see it. It comes from a request, a library session or the store. */
 
 import type { Edit, EditAction } from "../../message/edit.ts";
 import type { BranchRecord, NodeRecord } from "../../store/store.ts";
@@ -14,18 +14,18 @@ import {
 import { foldView, type IndexOf, type Range, type View, wholeView } from "./view.ts";
 
 export interface Path extends Conversation {
-  /** Edits of this branch hold here, and of those that it came from. Absent: of all. */
+  /** Edits of this branch are active here, and those of the branches that it came from. Absent: edits of every branch. */
   readonly branch?: string;
-  /** What a message says, where the request only names it. */
+  /** The content of a message, even if the request only names it. */
   contentAt(index: number): Uint8Array;
-  /** Contract: to be awaited before any bytes are asked for. */
+  /** Contract: await this before asking for any bytes. */
   load(): Promise<void>;
-  /** A message of a round that the client does not know of, by its number, once it is loaded. */
+  /** A message of an inner round, by its number. Undefined until it is loaded. */
   innerAt(seq: number): Uint8Array | undefined;
   /** The name of a message in edits. */
   chainAt(index: number): string | undefined;
   seqAt(index: number): number | undefined;
-  /** What a stretch takes. */
+  /** The size of a range of messages. */
   sumOf(range: Range): Sum;
 }
 
@@ -46,7 +46,7 @@ export interface PathSource {
   readonly contentAt?: Path["contentAt"];
   readonly load?: Path["load"];
   readonly mayCarryMark?: Conversation["mayCarryMark"];
-  /** Sums of everything before each message, where they are kept: then no stretch is added up. */
+  /** Sums over everything before each message. If they are known, no range has to be added up. */
   readonly sumsBefore?: readonly Sum[];
 }
 
@@ -71,7 +71,7 @@ export function pathOf(source: PathSource): Path {
 }
 
 async function loaded(): Promise<void> {
-  // All bytes are at hand.
+  // All bytes are already here.
 }
 
 function addUp(messages: readonly PathMessage[], { first, last }: Range): Sum {
@@ -131,7 +131,7 @@ export function pathOfBranch(
 type Indexed = Pick<SessionLog, "indexByChain"> &
   Partial<Pick<SessionLog, "nodes" | "echoes" | "branches">>;
 
-/** Where a chain stands: its index is the same on every path through it, so one look is enough. */
+/** Finds the index of a chain. It is the same on every path through that message, so one lookup in a map is enough. */
 export function indexOn(path: Path, log: Indexed): IndexOf {
   const indexOf = (chain: string): number | undefined => {
     const index = log.indexByChain.get(chain);
@@ -144,9 +144,9 @@ export function indexOn(path: Path, log: Indexed): IndexOf {
   return Object.assign(indexOf, { ...isOwn, piecesOf: piecesOn(path, { nodes, echoes }) });
 }
 
-/** A sub-agent has a limit of its own: what it takes out of what it shares with others stays in their view. */
+/** A sub-agent has its own limit. Messages that are taken out for it stay in the view of the agents that share them. */
 function ownOn({ branch }: Path, { nodes, branches }: Indexed): Pick<IndexOf, "isOwn"> {
-  // Most sessions have one branch.
+  // Most sessions have only one branch.
   if (branch === undefined || nodes === undefined || (branches?.size ?? 0) < 2) return {};
   const lineage = lineageOf({ nodes, branches: branches ?? new Map() }, branch);
   return { isOwn: (other) => lineage.has(other) };
@@ -154,7 +154,7 @@ function ownOn({ branch }: Path, { nodes, branches }: Indexed): Pick<IndexOf, "i
 
 type Echoing = Pick<SessionLog, "nodes" | "echoes">;
 
-/** An answer whose client has it in another place now, or in several. */
+/** Finds an answer that its client now sends in another place, or split over several places. */
 function piecesOn(path: Path, log: Echoing): NonNullable<IndexOf["piecesOf"]> {
   const placesBySeq = placesOn(path, log);
   const answers = [...log.nodes.values()].filter(({ source }) => source === "answer");
@@ -186,7 +186,7 @@ interface PlaceHere {
   readonly isWhole: boolean;
 }
 
-/** By number: where each message is said on this path, in its own place or again in another. */
+/** By number: the places on this path where each message is said, in its own place or as an echo. */
 function placesOn(path: Path, { echoes }: Echoing): ReadonlyMap<number, readonly PlaceHere[]> {
   const placesBySeq = new Map<number, PlaceHere[]>();
   for (let index = 0; index < path.length; index++) {
@@ -197,7 +197,7 @@ function placesOn(path: Path, { echoes }: Echoing): ReadonlyMap<number, readonly
   return placesBySeq;
 }
 
-/** The view of a path. Folded anew only when an edit was added, or when the path is not the known one grown longer. */
+/** The view of a path. It is folded again only if an edit was added, or if this path does not continue the known one. */
 export function viewOf(log: SessionLog, branch: BranchState, path: Path): View {
   if (log.edits.length === 0) return wholeView;
   const { view: known } = branch;
@@ -220,12 +220,12 @@ export function viewOf(log: SessionLog, branch: BranchState, path: Path): View {
   return view;
 }
 
-/** The same with edits that the log does not have yet. */
+/** The view of a path with edits that the log does not have yet. */
 export function viewWith(log: SessionLog, path: Path, edits: readonly Edit[]): View {
   return foldView(indexOn(path, log), [...log.edits, ...edits]);
 }
 
-/** Edits that are anchored further on than the path had come: it may have reached them now. */
+/** Whether an edit is anchored beyond the old end of the path. The path may have reached that anchor by now. */
 function hasWaiting(log: SessionLog, before: number, now: number): boolean {
   if (before === now) return false;
   return log.edits.some(({ anchor }) => (log.indexByChain.get(anchor) ?? 0) >= before);
@@ -241,8 +241,8 @@ function deepestOf(log: SessionLog, indexOf: IndexOf): { index: number; chain: s
 }
 
 /**
- * Where an edit is anchored that touches no message: at the last one that the client sent and does not rewrite with every
- * request. The answer behind it may never come back.
+ * The anchor of an edit that touches no message: the last message that the client sent and does not rewrite with every
+ * request. Answers do not qualify, because a client may never send them back.
  */
 export function anchorOf(log: SessionLog, path: Path, branch: BranchState): string {
   const end = stableLength(path, branch);
@@ -253,10 +253,10 @@ export function anchorOf(log: SessionLog, path: Path, branch: BranchState): stri
   return path.chainAt(end - 1) ?? "";
 }
 
-/** A client that has rewritten no more than this does so with every request: it was no change of mind. */
+/** A client that has rewritten at most this many messages probably does so with every request. It has not gone back. */
 const longestRewritten = 8;
 
-/** How many messages a client will send again as they are. */
+/** Number of messages that the client will send again unchanged. */
 export function stableLength(
   { length }: Pick<Path, "length">,
   { memory: { rewritten } }: Pick<BranchState, "memory">,
@@ -266,8 +266,8 @@ export function stableLength(
 }
 
 /**
- * The edits of one compaction, anchored at the last message that any of them touches: they hold together, or not at all. Only
- * what takes back an edit that is anchored further on is anchored there, too: one goes with the other.
+ * Anchors the edits of one compaction at the last message that any of them touches, so that either all of them are active or
+ * none. Exception: a revert of an edit with a later anchor gets that anchor, so that both are active together.
  */
 export function anchoredTogether(
   {
@@ -293,14 +293,14 @@ export function anchoredTogether(
   });
 }
 
-/** Where an edit holds on a path. */
+/** The index on the path at which an edit is anchored. */
 function placeOf({ anchor, action }: Edit, indexOf: IndexOf): number | undefined {
   const pieces =
     action.kind === "expand" ? indexOf.piecesOf?.(action.first, action.last) : undefined;
   return indexOf(anchor) ?? pieces?.last;
 }
 
-/** The last message that an edit names; undefined where it names none. */
+/** The last message that an edit names. Undefined if it names none. */
 export function lastTouched(action: EditAction): string | undefined {
   switch (action.kind) {
     case "replace":
@@ -320,13 +320,13 @@ export function lastTouched(action: EditAction): string | undefined {
 export interface Conversation {
   readonly length: number;
   bytesAt(index: number): Uint8Array;
-  /** A message that the client does not know of, by its number in the log. */
+  /** A message of an inner round, by its number in the log. */
   innerAt(seq: number): Uint8Array | undefined;
-  /** May say yes without need, never no without truth: whether a client's cache mark can lie in there. */
+  /** Whether a client's cache mark may be inside. A wrong yes is allowed, a wrong no is not. */
   mayCarryMark(gap: { readonly first: number; readonly last: number }): boolean;
 }
 
-/** Everything from here on the model has not answered to. */
+/** Index of the first message that the model has not answered yet. */
 export function startOfNew({
   path,
   log,

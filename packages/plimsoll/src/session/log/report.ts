@@ -1,11 +1,11 @@
-/** What happens to a turn, for whoever watches, and for the table of errors. */
+/** Reports the events and errors of a turn, for subscribers and for the table of errors. */
 
 import type { ErrorCode } from "../../message/error.ts";
 import type { Rung } from "../../message/event.ts";
 import { announce } from "./append.ts";
 import { type BranchState, remember, type SessionLog } from "./log.ts";
 
-/** The turn that is spoken of. */
+/** The turn that a report is about. */
 interface ReportedTurn {
   readonly log: SessionLog;
   readonly turn: { readonly id: string; readonly at: number };
@@ -22,7 +22,7 @@ export function reportWarning({ log, turn }: ReportedTurn, filled: number, limit
   });
 }
 
-/** Once per conversation: the names stay. */
+/** Reported once per conversation, because the names stay the same. */
 export function reportRenamed(
   { log, turn }: ReportedTurn,
   branch: BranchState,
@@ -74,7 +74,7 @@ export function reportEnforced(
     reported,
     isFinal ? "RECOVERY_TRIGGERED" : "TOKEN_LIMIT_EXCEEDED",
     isFinal
-      ? "Still over limit after shrink: the turn goes as the last one."
+      ? "Still over limit after shrink: this turn is sent as the last one."
       : "The request does not fit, and nothing more can be taken out.",
     { tokens, limit },
   );

@@ -1,4 +1,4 @@
-/** What happens to a turn when the store does not take it. */
+/** What happens to a turn when the store does not accept it. */
 
 import { expect, test, vi } from "vitest";
 import type { Edit } from "../../message/edit.ts";
@@ -13,7 +13,7 @@ import { emptyLog, type LogMessage, moveTip, rootLink, type SessionLog } from ".
 import { createLogSaver } from "./save.ts";
 import { createStoreHealth } from "./store-health.ts";
 
-/** A store whose disk is full until told otherwise. */
+/** A store whose disk is full until `repair` is called. */
 function failingStore(): { store: Store; commits: (readonly Write[])[]; repair: () => void } {
   const memory = createMemoryStore();
   const commits: (readonly Write[])[] = [];

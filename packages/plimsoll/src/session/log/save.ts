@@ -1,4 +1,4 @@
-/** Storing logs: one transaction for all that a session has not stored yet, tried again until the store takes it. */
+/** Stores logs: one transaction for everything that a session has not stored yet, retried until the store accepts it. */
 
 import { pauseAfter } from "../../bounds/growing-pause.ts";
 import { errorMessage, PlimsollError } from "../../message/error.ts";
@@ -9,18 +9,18 @@ import type { EventBus } from "./event-bus.ts";
 import type { BranchState, SessionLog } from "./log.ts";
 import type { StoreHealth } from "./store-health.ts";
 
-/** unsaved: announced as a store-error, kept in memory, and tried again. */
+/** unsaved: announced as a store-error, kept in memory, and tried again later. */
 export type Saved = "stored" | "unsaved";
 
 export interface LogSaver {
   /** Contract: never rejects. */
   save(log: SessionLog): Promise<Saved>;
   /**
-   * Stores these writes with everything before them. `onStored` is called when they are stored: before "stored" is given, or
-   * later, where the store hung and took them after all. Writes that failed are forgotten.
+   * Stores these writes together with all earlier unsaved ones. `onStored` is called once they are stored: before "stored" is
+   * returned, or later if the store hung and accepted them after all. Writes that failed are dropped.
    */
   saveNow(log: SessionLog, writes: readonly Write[], onStored?: () => void): Promise<Saved>;
-  /** A last try for everything that is not stored yet; what fails from here on is not tried again. */
+  /** Tries once more to store everything. Anything that fails from now on is not tried again. */
   close(): Promise<void>;
 }
 
@@ -28,36 +28,36 @@ export interface SaverWorld {
   readonly store: Store;
   readonly bus: EventBus;
   readonly now: () => number;
-  /** Told of every commit: how the store is shows when it is used. */
+  /** Learns the result of every commit: problems of the store only show when it is used. */
   readonly health: StoreHealth;
-  /** The session is to be read from the store again: what is in memory does not fit it any more. */
+  /** Drops a log that no longer matches the store. The session is read from the store again. */
   readonly forget: (log: SessionLog) => void;
-  /** A batch met rows that are already there. */
+  /** Called when a log is given up, usually because another process has written the same rows. */
   readonly onConflict?: () => void;
-  /** What all sessions together remember goes with the commit of whichever comes next. */
+  /** Memories that all sessions share. The next commit of any session stores them. */
   readonly targetMemories?: UnsavedMemories;
 }
 
 export interface NamedMemory {
   readonly name: string;
-  /** Null: forgotten. */
+  /** Null: the memory is deleted. */
   readonly memory: object | null;
 }
 
 export interface UnsavedMemories {
   takeUnsaved(): readonly NamedMemory[];
-  /** They could not be stored. */
+  /** Takes back memories that could not be stored. */
   keepUnsaved(memories: readonly NamedMemory[]): void;
 }
 
-/** Under this name the store keeps what belongs to no session. */
+/** The store keeps memories that belong to no session under this name. */
 const noSession = "";
 
-/** A store that stays away must not fill the memory: beyond this, a session is let go. */
+/** A store that stays unavailable must not fill the memory. A session with more unsaved writes than this is given up. */
 const maxUnsavedWrites = 20_000;
-/** A disk that hangs must not hold an answer back for ever. */
+/** Maximum wait for a commit, in milliseconds. A disk that hangs must not delay an answer forever. */
 const commitTimeoutMs = 10_000;
-/** While one commit hangs, nobody else waits long for theirs. */
+/** Maximum wait for a commit while another one hangs, in milliseconds. */
 const hangingTimeoutMs = 250;
 const retryPause = { baseMs: 1000, maxMs: 30_000 };
 
@@ -133,7 +133,7 @@ async function flush(log: SessionLog, world: SaverWorld): Promise<Saved> {
   const moved = [...log.branches.values()].filter(({ isChanged }) => isChanged);
   const { isMemoryChanged } = log;
   if (batch.length === 0 && moved.length === 0 && !isMemoryChanged) return "stored";
-  // All of one moment: a branch that moves on meanwhile must not point to what is not in this batch.
+  // All from the same moment: a branch that moves on meanwhile must not point to messages outside this batch.
   const targets = world.targetMemories?.takeUnsaved() ?? [];
   const frame = frameOf(log, moved, targets);
   for (const branch of moved) branch.isChanged = false;
@@ -159,17 +159,17 @@ async function flush(log: SessionLog, world: SaverWorld): Promise<Saved> {
   }
 }
 
-/** Another writer was there before us, or there is too much: the same batch would fail for ever. */
+/** Another process has written first, or there is too much to write: the same batch would fail every time. */
 function isHopeless(log: SessionLog, error: unknown): boolean {
   return isConflict(error) || log.unsaved.length > maxUnsavedWrites;
 }
 
-/** The store is well; it holds something else than this process thinks. */
+/** The store works, but its content differs from what this process expects. */
 function isConflict(error: unknown): boolean {
   return PlimsollError.is(error) && error.code === "STORE_CONFLICT";
 }
 
-/** Every request brings its whole history along: with the next one the session is put together again. */
+/** Gives up a log. Every request carries its whole history, so the next one puts the session together again. */
 function abandon(log: SessionLog, world: SaverWorld): void {
   log.isAbandoned = true;
   log.unsaved = [];
@@ -182,7 +182,7 @@ function announceFailure(log: SessionLog, { bus, now }: SaverWorld, message: str
   bus.emit({ tenant, event: { type: "store-error", session, at: now(), message } });
 }
 
-/** The session and its branches, as they are now: what follows in the transaction refers to them. */
+/** The session and its branches as they are now. The writes that follow in the transaction refer to them. */
 function frameOf(
   log: SessionLog,
   moved: readonly BranchState[],

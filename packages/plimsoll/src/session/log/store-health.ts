@@ -1,12 +1,12 @@
-/** What is wrong with the store right now, for those who ask how the service is. */
+/** The current problems of the store, for health checks. */
 
 export interface StoreHealth {
-  /** A sentence each, in the order in which they began; none: all is well. */
+  /** One sentence each, in the order in which the problems began. Empty: all is well. */
   readonly problems: readonly string[];
-  /** One problem for each name: a later sentence takes the place of the earlier one. */
+  /** Reports a problem. A later sentence under the same name replaces the earlier one. */
   report(name: string, sentence: string): void;
   clear(name: string): void;
-  /** What was wrong and is mended: somebody should look after it, and nothing else is kept from going on. The newest last. */
+  /** Problems that were repaired. They block nothing, but a person should look at them. The newest comes last. */
   readonly notices: readonly string[];
   notice(sentence: string): void;
 }

@@ -37,7 +37,7 @@ const on =
   (chain) =>
     along.includes(chain) ? along.indexOf(chain) : undefined;
 
-/** What is seen, as words: a message by its letter, a gap as [b..d text], a note as +text. */
+/** The view as text: a message as its letter, a gap as [b..d text], a note as +text. */
 function words(edits: readonly Edit[], along: readonly string[] = path): string {
   const view = foldView(on(along), edits);
   return along

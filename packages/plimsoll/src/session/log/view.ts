@@ -1,12 +1,12 @@
 /**
- * The view: what of a path the model sees, after all edits that hold. One pure fold over edits. It names only
- * what is different, so it costs what was edited and not how long the conversation is.
+ * The view: what the model sees of a path after all active edits. `foldView` below is the algorithm. A view lists only the
+ * differences from the log, so its cost depends on the number of edits and not on the length of the conversation.
  */
 
 import type { Edit, EditAction, ToolSelection } from "../../message/edit.ts";
 import type { ViewMark } from "./memory.ts";
 
-/** A stretch of the path by index, both ends included. */
+/** A range of the path by index, both ends included. */
 export interface Range {
   readonly first: number;
   readonly last: number;
@@ -18,62 +18,65 @@ export interface Replacement {
   readonly text: string;
 }
 
-/** Messages that are not there, and what stands in their place. */
+/** Messages that are missing from the view, and the text in their place. */
 export interface Gap extends Range {
   readonly text: string;
   readonly edit: Edit;
 }
 
-/** An answer in more words than the client knows of. */
+/** An answer as the model gave it, with the inner rounds that the client does not see. */
 export interface Expansion extends Range {
-  /** Numbers in the log. */
+  /** Numbers, in the log, of the messages that are shown in its place. */
   readonly inner: readonly number[];
   readonly edit: number;
-  /** Its client has something between its pieces: they stay, and what was looked up goes before them. */
+  /** The client sends the answer in pieces. They stay as they are, and only the inner rounds are shown before them. */
   readonly isInPieces?: true;
 }
 
 export interface View {
-  /** The edits that hold, in order. */
+  /** The active edits, ordered by number. */
   readonly edits: readonly Edit[];
-  /** Apart from each other, in the order of the path. */
+  /** They do not overlap, and are in the order of the path. */
   readonly gaps: readonly Gap[];
-  /** By index of the message; never inside a gap. */
+  /** By index of the message. Never inside a gap. */
   readonly replacements: ReadonlyMap<number, readonly Replacement[]>;
-  /** Texts of ours behind a message, by its index. */
+  /** Texts that Plimsoll adds after a message, by the index of the message. */
   readonly notes: ReadonlyMap<number, readonly string[]>;
   readonly pins: readonly Pin[];
-  /** What is told of the client's tools, where some are held back. */
+  /** The client's tools that the model sees, if some are deferred. */
   readonly tools?: ToolSelection;
-  /** What the model was told last of tools that are held back, also when none is any more: it may have searched for them. */
+  /**
+   * The last note about deferred tools that the model was given. It stays even if no tool is deferred any more, because the model
+   * may have searched for them.
+   */
   readonly searchNote?: string;
-  /** Apart from each other, never inside a gap. */
+  /** They do not overlap, and never begin or end inside a gap. */
   readonly expansions: readonly Expansion[];
-  /** Answers that stand in the client's words again, although the model said more: what was bound to that goes. */
+  /** Answers whose lookup was reverted. They are shown as the client sends them, without anything bound to the lookup. */
   readonly contractions: readonly Expansion[];
 }
 
-/** By hand it holds whatever comes; what an undo pinned gives way before a turn would be the last. */
+/** A pin set by hand always counts. A pin made by an undo gives way before a turn would have to be the last one. */
 export interface Pin extends Range {
   readonly isByHand: boolean;
 }
 
-/** Where a chain stands on a path; undefined when the path does not pass through it. */
+/** Finds the index of a chain on a path. Undefined if the path does not pass through it. */
 export interface IndexOf {
   (chain: string): number | undefined;
-  /** Whether edits that were made on a branch hold here. Absent: on every branch. */
+  /** Whether edits that were made on the given branch are active here. Absent: those of every branch are. */
   readonly isOwn?: (branch: string) => boolean;
-  /** An answer from its first to its last message, where its client sends it back in another place. */
+  /** Finds an answer, from its first to its last message, if its client sends it back in another place. */
   readonly piecesOf?: (first: string, last: string) => Pieces | undefined;
 }
 
-/** From the first piece of an answer to the last. */
+/** The range from the first piece of an answer to the last. */
 export interface Pieces extends Range {
-  /** All of it is there, and nothing else. */
+  /** The range contains the whole answer and nothing else. */
   readonly isWhole: boolean;
 }
 
-/** What a model looked up belongs to its answer, wherever that stands. */
+/** A lookup belongs to its answer, so it is active wherever the answer is. */
 function holdsOn(indexOf: IndexOf, edit: Edit): boolean {
   const { action } = edit;
   return action.kind === "expand"
@@ -81,7 +84,7 @@ function holdsOn(indexOf: IndexOf, edit: Edit): boolean {
     : isAnchoredOn(indexOf, edit);
 }
 
-/** Whether an edit was made for this path: on it, and on its branch or one that this came from. */
+/** Whether an edit was made for this path: its anchor is on the path, and it was made on this branch or one it came from. */
 export function isAnchoredOn(indexOf: IndexOf, { anchor, branch, action }: Edit): boolean {
   const isOwn = action.kind === "expand" || indexOf.isOwn?.(branch) !== false;
   return isOwn && indexOf(anchor) !== undefined;
@@ -106,7 +109,7 @@ export const wholeView: View = {
   contractions: [],
 };
 
-/** Edits that hold on a path: anchored on it, and not reverted. A revert can be reverted in its turn. */
+/** The active edits of a path, ordered by number: those made for this path and not reverted. A revert can be reverted itself. */
 export function activeEdits(indexOf: IndexOf, edits: readonly Edit[]): readonly Edit[] {
   const here = edits
     .filter((edit) => holdsOn(indexOf, edit))
@@ -119,14 +122,14 @@ export function activeEdits(indexOf: IndexOf, edits: readonly Edit[]): readonly 
 }
 
 /**
- * Numbers of the edits that no longer hold. From the newest back: whether a revert or a restore holds is decided by
- * those after it.
+ * Numbers of the reverted edits. Starts with the newest edit, because later edits decide whether a revert or a restore is
+ * itself reverted.
  */
 export function revertedIn(edits: readonly Edit[]): ReadonlySet<number> {
   const reverted = new Set<number>();
   let restoredTo = Number.POSITIVE_INFINITY;
   for (const { seq, action } of edits.toReversed()) {
-    // What the model said and was told is no choice of ours: it stays said.
+    // Lookups stay, because they are part of the conversation and not a decision of Plimsoll.
     if (seq > restoredTo) {
       if (action.kind !== "expand") reverted.add(seq);
     } else restoredTo = Number.POSITIVE_INFINITY;
@@ -138,8 +141,8 @@ export function revertedIn(edits: readonly Edit[]): ReadonlySet<number> {
 }
 
 /**
- * Numbers of the edits without which the view is as it was after edit `to`. What takes back an edit that was made since may
- * stay. Where a restore goes, others come back that it had taken back: they go, too.
+ * Numbers of the edits to revert so that the view is as it was after edit `to`. A revert of an edit that was made since may stay.
+ * Reverting a restore brings back the edits that it had reverted, so those made since must be reverted as well.
  */
 export function madeSince(edits: readonly Edit[], to: number): readonly number[] {
   const gone = new Set<number>();
@@ -159,23 +162,38 @@ export function madeSince(edits: readonly Edit[], to: number): readonly number[]
   }
 }
 
-/** Without what the model looked up: that changes nothing of what it was told. */
+/** Number of active edits. Lookups do not count, because they are part of the conversation. */
 export function countOfEdits({ edits }: Pick<View, "edits">): number {
   return edits.filter(({ action }) => action.kind !== "expand").length;
 }
 
-/** What the model has looked up was said, and is no choice of ours: it makes no other view. */
+/** Lookups do not change the mark, because they are part of the conversation and not a decision of Plimsoll. */
 export function markOf(view: Pick<View, "edits">): ViewMark {
   const last = view.edits.findLast(({ action }) => action.kind !== "expand")?.seq ?? 0;
   return { edits: countOfEdits(view), last };
 }
 
+/**
+ * Folds the edits of a session into the view of one path.
+ *
+ * First it selects the edits that were made for this path. The path must pass through the edit's anchor, and the edit must come
+ * from this branch or from one that this branch came from. A lookup (`expand`) is selected wherever its answer is on the path.
+ * Then it drops reverted edits, from the newest back. A revert cancels one edit. A restore cancels every edit between `to` and
+ * itself, except lookups. A later revert or restore can cancel either of them. The rest is applied by number, never by clock:
+ * - `remove` and `fold` make gaps. A later one swallows every gap that it overlaps: the gap grows, and the later text is shown.
+ * - `replace`: for the same part of a message, the later edit wins. `insert`: all notes after a message are shown, in order.
+ * - `tools`: the last edit wins. `pin`: every pin counts. `expand`: for the same answer, the first edit wins.
+ * A gap hides the replacements, notes and lookups of the messages inside it, even newer ones.
+ *
+ * Invariant: gaps do not overlap, and nothing else is shown inside one. The log is not changed: the same path and the same edits
+ * always give the same view, and a path without edits gives the log itself.
+ */
 export function foldView(indexOf: IndexOf, edits: readonly Edit[]): View {
   const active = activeEdits(indexOf, edits);
   const expanding = edits.filter((edit) => edit.action.kind === "expand" && holdsOn(indexOf, edit));
   if (active.length === 0 && expanding.length === 0) return wholeView;
   const gaps = gapsOf(active, indexOf);
-  /** What was said about a place that is gone is gone with it. */
+  /** Edits of a message inside a gap disappear with the message. */
   const visibleIndexOf = (chain: string) => {
     const index = indexOf(chain);
     return index === undefined || isInside(gaps, index) ? undefined : index;
@@ -200,7 +218,7 @@ function notedIn(here: readonly Edit[]): Pick<View, "searchNote"> {
   return action?.kind === "tools" ? { searchNote: action.note } : {};
 }
 
-/** Of several the last. */
+/** If there are several, the last one wins. */
 function toolSelectionIn(active: readonly Edit[]): Pick<View, "tools"> {
   const action = active.findLast((edit) => edit.action.kind === "tools")?.action;
   if (action?.kind !== "tools") return {};
@@ -208,7 +226,7 @@ function toolSelectionIn(active: readonly Edit[]): Pick<View, "tools"> {
   return { tools: { kept, loaded, note } };
 }
 
-/** One for each answer: a request that was sent twice may have been answered in the same words. */
+/** One per answer, because a request that was sent twice may have been answered in the same words. */
 function expansionsOf(
   active: readonly Edit[],
   expanding: readonly Edit[],
@@ -245,7 +263,7 @@ function expansionOf(
   return { first, last, ...pieces, inner: action.inner, edit: seq };
 }
 
-/** Of two on one part the later holds. */
+/** Of two replacements of the same part, the later one wins. */
 function replacementsOf(active: readonly Edit[], visibleIndexOf: IndexOf): View["replacements"] {
   const byPlace = new Map<string, Replacement & { readonly index: number }>();
   for (const { action } of active) {
@@ -271,7 +289,7 @@ function notesOf(active: readonly Edit[], visibleIndexOf: IndexOf): View["notes"
   return notes;
 }
 
-/** A later range swallows the earlier ones that it touches: what they had put there is inside it now. */
+/** A later range swallows the earlier gaps that it overlaps, together with their texts. */
 function gapsOf(active: readonly Edit[], indexOf: IndexOf): readonly Gap[] {
   let gaps: Gap[] = [];
   for (const edit of active) {

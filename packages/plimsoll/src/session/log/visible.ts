@@ -1,6 +1,6 @@
 /**
- * What a conversation may look up: its own path from the root to its tip, and what its client left behind when it rewound
- * or compacted it. Never what another branch says, though both are kept in one session.
+ * Which messages a conversation may look up: those on its own path from the root to its tip, and those that its client left
+ * behind when it rewound or compacted. It may never look up another branch, although one session keeps both.
  */
 
 import { pathTo, type SessionLog } from "./log.ts";
@@ -18,13 +18,13 @@ export function visibleOn(
   const path = new Set(pathTo(log, tip).map(({ seq }) => seq));
   return (seq) => {
     const node = log.nodes.get(seq);
-    // The system prompt that a session began with may be another client's: it was none of what proved whose session it is.
+    // The system prompt that a session began with may be another client's: it was not part of the proof of ownership.
     if (node === undefined || (hasOtherLead && log.leading.has(seq))) return false;
     return path.has(seq) || (node.branch !== undefined && own.has(node.branch));
   };
 }
 
-/** The branch, the one that its client rewound to make it, and so on. */
+/** The branch, the one that its client left to start it, and so on. */
 export function ownBranches(
   { branches }: Pick<SessionLog, "branches">,
   branch: string,

@@ -1,4 +1,4 @@
-/** What the tools of our own answer: pages of what left the window, passages that answer a query. */
+/** Answers calls of Plimsoll's own tools: pages of content that left the window, and passages that answer a query. */
 
 import { errorMessage, PlimsollError } from "../../message/error.ts";
 import type { Role } from "../../message/message.ts";
@@ -13,35 +13,35 @@ import type { Scope } from "./scope.ts";
 import { createSessionSearch, type SearchWorld, type SessionSearch } from "./search-session.ts";
 import { headTokens, passagesText, withinBudget } from "./write-passages.ts";
 
-/** Who asks, and how much room there is for the answer. */
+/** The caller, and how much room there is for the answer. */
 export interface Asker extends Owner {
-  /** What the answer may cost. */
+  /** Maximum number of tokens of the answer. */
   readonly roomTokens: number;
-  /** Messages that the model sees whole anyway: a search leaves them out. */
+  /** Messages that the model sees whole anyway. A search leaves them out. */
   readonly isInView?: (seq: number) => boolean;
-  /** What compact_context does here. Absent: it cannot be done here, and the answer says so. */
+  /** Carries out compact_context. Absent: it cannot be done here, and the answer says so. */
   readonly compact?: () => Promise<string>;
-  /** What tool_search does here. Absent: no tools are held back here. */
+  /** Carries out tool_search. Absent: no tools are deferred here. */
   readonly findTools?: (query: string) => Promise<OwnAnswer>;
-  /** What our tools are called here; their usual names where absent. */
+  /** The names of Plimsoll's tools here. Absent: their usual names. */
   readonly nameOf?: (tool: OwnToolName) => string;
 }
 
 export interface FoundPassage {
   /** Verbatim from the message. */
   readonly text: string;
-  /** Of the message in its session: `#12`. */
+  /** Number of the message in its session, as in `#12`. */
   readonly number: number;
   readonly role: Role;
-  /** 0…1, compared with the most relevant passage. */
+  /** From 0 to 1, compared with the most relevant passage. */
   readonly score: number;
   readonly session: string;
 }
 
 export interface OwnAnswers {
-  /** Contract: never rejects; the text costs at most the room, or says in a sentence that there is none. */
+  /** Contract: never rejects. The text takes at most the room, or says in a sentence that there is none. */
   answer(asker: Asker, call: OwnCall): Promise<OwnAnswer>;
-  /** Contract: rejects with SESSION_UNKNOWN when the tenant has no such session. */
+  /** Contract: rejects with SESSION_UNKNOWN if the tenant has no such session. */
   search(
     tenant: string | undefined,
     sessionId: string,
@@ -56,16 +56,16 @@ export interface OwnWorld {
   readonly vectors?: SearchWorld["vectors"];
   /** Exact for texts up to `countedChars`. */
   readonly count: (text: string) => number;
-  /** Until then `count` may only guess. */
+  /** `count` may only guess until this resolves. */
   readonly ready?: () => Promise<void>;
   readonly grep?: GrepOptions;
   readonly search?: Omit<SearchWorld, "store" | "vectors" | "count">;
 }
 
-/** With less room an answer would say nothing. */
+/** In tokens. With less room, an answer would say nothing. */
 const leastRoomTokens = 200;
 const budgetTokens = { usual: 2000, max: 8000 };
-/** Longer texts are counted in pieces of this length: a token more at most for each. */
+/** Longer texts are counted in pieces of this many characters. Each piece adds at most one token. */
 const countedChars = 8192;
 
 export function createOwnAnswers(world: OwnWorld): OwnAnswers {
@@ -187,7 +187,7 @@ function failed(text: string): OwnAnswer {
   return { text, isError: true };
 }
 
-/** Only sentences of ours go to a model: others may tell of files. */
+/** Only Plimsoll's own sentences are sent to a model, because others may mention files. */
 function failedBy(error: unknown): OwnAnswer {
   const reason = PlimsollError.is(error) ? errorMessage(error) : answerTexts.unknownFailure;
   return failed(answerTexts.failed(reason));
@@ -196,7 +196,7 @@ function failedBy(error: unknown): OwnAnswer {
 function unknownSession(): PlimsollError {
   return new PlimsollError(
     "SESSION_UNKNOWN",
-    "There is no such session: GET /api/sessions lists them.",
+    "There is no such session. GET /api/sessions lists them.",
     { status: 404 },
   );
 }
@@ -208,7 +208,7 @@ function countInPieces(count: (text: string) => number, text: string): number {
   return tokens;
 }
 
-/** For what was not made to measure: sentences, and what others write. Each step takes a tenth at least. */
+/** For texts that were not made to fit: sentences, and texts by others. Each step removes at least a tenth. */
 function cut(text: string, roomTokens: number, count: (text: string) => number): string {
   let kept = text;
   for (let tokens = count(kept); tokens > roomTokens && kept.length > 1; tokens = count(kept)) {

@@ -1,6 +1,6 @@
-/** How much of the window what our own tools answer may take. */
+/** How much of the window the answers of Plimsoll's own tools may take. */
 
-/** Of the limit; and of what is left under it, because counts are not exact. */
+/** Shares of the limit, and of the room that is left below it. Not all of that room, because counts are not exact. */
 const share = { ofLimit: 0.25, ofRest: 0.8 };
 
 export function answerRoom(limitTokens: number, leftTokens: number): number {

@@ -1,4 +1,4 @@
-/** What a handle or a number opens, as text that can be paged and searched. */
+/** Opens a handle or a message number as text that can be paged and searched. */
 
 import { isUtf8 } from "node:buffer";
 import { isObject, type JsonValue } from "../../message/json.ts";
@@ -22,16 +22,16 @@ import {
 
 export type ArchivedText =
   | { readonly kind: "text"; readonly what: string; readonly bytes: Uint8Array }
-  /** No text: what it is instead, and how large. */
+  /** Not a text. `what` says what it is instead, and how large. */
   | { readonly kind: "other"; readonly what: string }
   | { readonly kind: "absent" };
 
 type Bodies = Pick<Store, "bodies" | "clientSpellings">;
 
-/** All that is made readable of one handle; the rest can be read by number. */
+/** Maximum number of bytes that one handle opens. The rest can be read by message number. */
 const readableBytesMax = 64 * 1024 * 1024;
 const messagesPerStep = 64;
-/** A result stands close behind its call. */
+/** Number of messages to search for a call. A result comes soon after its call. */
 const callsBack = 8;
 
 export async function openArchived(
@@ -60,7 +60,7 @@ export async function openMessage(
   return textOf(what, encoded(readableText(message, tools)));
 }
 
-/** Undefined for what cannot be a message of this wire. */
+/** Undefined if the body cannot be a message of this wire. */
 export function decode(wire: Wire | undefined, body: Uint8Array): Message | undefined {
   let json: JsonValue;
   try {
@@ -76,11 +76,11 @@ interface Where {
   readonly store: Bodies;
   readonly session: string;
   readonly wire: Wire | undefined;
-  /** Of other messages nothing is told, not even which tool they called. */
+  /** Nothing is revealed about other messages, not even which tool they called. */
   readonly isVisible?: (seq: number) => boolean;
 }
 
-/** In the words in which they were cut, where those are other ones. */
+/** Uses the client's spelling of a message if there is one, because that text was cut. */
 async function bodiesOf(
   { store, session }: Where,
   seqs: readonly number[],
@@ -92,7 +92,7 @@ async function bodiesOf(
   return clientSpellings.size === 0 ? bodies : new Map([...bodies, ...clientSpellings]);
 }
 
-/** Names for the results in a message, from the calls shortly before it: the nearest message first. */
+/** Names for the results in a message, from the calls shortly before it. Starts with the nearest message. */
 async function toolsBefore(where: Where, number: number, message: Message): Promise<ToolNames> {
   const wanted = new Set(
     message.parts.flatMap((part) => (part.kind === "tool-result" ? [part.callId] : [])),
@@ -115,7 +115,7 @@ function textOf(what: string, bytes: Uint8Array): ArchivedText {
     : { kind: "other", what: `${grouped(bytes.length)} bytes of binary data` };
 }
 
-/** Half a character, which has no place in UTF-8, is read as �: so it was counted in the reference, too. */
+/** Half a character, which UTF-8 cannot encode, becomes �. The reference counted it in the same way. */
 function encoded(text: string): Uint8Array {
   return new TextEncoder().encode(text);
 }
@@ -142,8 +142,8 @@ async function openPart(where: Where, source: PartSource): Promise<ArchivedText>
 }
 
 /**
- * What a reference told the size and the lines of: a text, also where it stands in a document; a result in several blocks as
- * their texts, and not as JSON with the texts in it. Undefined: it is read as the bytes it came in.
+ * The text whose size and lines the reference gave: a text, even inside a document; for a result with several blocks, their texts
+ * and not the JSON around them. Undefined: the part is read as the bytes in which it came.
  */
 function textIn(part: Part | undefined): string | undefined {
   switch (part?.kind) {
@@ -194,7 +194,7 @@ async function openRuns(where: Where, runs: Runs, bytesMax: number): Promise<Arc
   return textOf(countedMessages(numbers), Buffer.concat(pieces));
 }
 
-/** More messages than a session ever had are a damaged record. */
+/** A record with more messages than any session ever had is damaged. */
 const numbersMax = 1_000_000;
 
 function numbersOf(runs: Runs): readonly number[] {
@@ -211,7 +211,7 @@ function countedMessages(numbers: readonly number[]): string {
   return `${grouped(numbers.length)} messages, #${first} to #${last}`;
 }
 
-/** `tools` learns the calls that the message makes. */
+/** Adds the calls of the message to `tools`. */
 function entryOf(
   wire: Wire | undefined,
   number: number,

@@ -1,4 +1,4 @@
-/** Lines of a text that match: by a string, or by a pattern. Bytes in, places in them out. */
+/** Finds the lines of a text that match a string or a pattern. Takes bytes, and returns positions in them. */
 
 import { type LineMatch, longLineBytes, type MatchWindow } from "../../offload/read-matches.ts";
 import { countFeeds, lineEnd, lineStart } from "../../offload/text-bytes.ts";
@@ -9,7 +9,7 @@ export interface Scanned {
   readonly isMore: boolean;
 }
 
-/** Beyond it nobody cares how many there are. */
+/** Matches are counted up to this number. Nobody needs to know how many more there are. */
 const countedMax = 10_000;
 
 interface MatchCollector {
@@ -57,7 +57,7 @@ export function scanString(
   return collector.result();
 }
 
-/** Contract: may take for ever, as patterns may; whoever calls it must be able to end it. */
+/** Contract: may take forever, as patterns may. The caller must be able to stop it. */
 export function scanPattern(
   bytes: Uint8Array,
   pattern: RegExp,
@@ -91,7 +91,7 @@ interface LineSearch {
 
 function scanLine(bytes: Uint8Array, place: Line, { search, from, collector }: LineSearch): void {
   const { start, end } = place;
-  // A carriage return belongs to the line feed: `$` stands before both.
+  // A carriage return belongs to the line feed, so `$` matches before both.
   const size = end - start - (bytes[end - 1] === carriageReturn && end > start ? 1 : 0);
   const text = decoded(bytes, start, start + size);
   const isLong = end - start > longLineBytes;
@@ -103,7 +103,7 @@ function scanLine(bytes: Uint8Array, place: Line, { search, from, collector }: L
     if (found === null || collector.isFull()) return;
     const { index } = found;
     const [match] = found;
-    // Nothing was matched there: on, or it would be found for ever.
+    // The match was empty. Without this step it would be found forever.
     if (match === "") search.lastIndex += 1;
     if (isInsideCharacter(text, index)) continue;
     collector.add(() => {
@@ -121,7 +121,7 @@ function decoded(bytes: Uint8Array, start: number, end: number): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString("utf8");
 }
 
-/** Between the halves of a pair there is no place in the bytes. */
+/** There is no position in the bytes between the halves of a surrogate pair. */
 function isInsideCharacter(text: string, index: number): boolean {
   return (text.codePointAt(index - 1) ?? 0) > 0xffff;
 }

@@ -1,4 +1,4 @@
-/** The thread in which patterns of a model's are matched: one that never ends is ended with the thread. */
+/** The thread that matches a model's patterns. A pattern that never ends is stopped together with the thread. */
 
 import { parentPort } from "node:worker_threads";
 import type { MatchWindow } from "../../offload/read-matches.ts";

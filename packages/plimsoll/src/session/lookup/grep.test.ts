@@ -112,7 +112,7 @@ describe("a pattern of a model's", () => {
       },
     });
     expect(linesOf(await matchLines(bytesOf("ab"), "a.", firstFifty))).toEqual([0]);
-    // An idle thread keeps no process alive, so its end needs somebody who waits.
+    // An idle thread does not keep the process alive, so something must wait for its end.
     const waiting = setInterval(() => undefined, 1000);
     await ended.promise;
     clearInterval(waiting);

@@ -1,4 +1,4 @@
-/** Lines that match a pattern, in bounded time: plain strings at once, patterns in a thread that can be ended. */
+/** Finds lines that match a pattern, in bounded time: plain strings at once, patterns in a thread that can be stopped. */
 
 import { Worker } from "node:worker_threads";
 import type { LineMatches, MatchLines } from "../../offload/read-matches.ts";
@@ -7,7 +7,7 @@ import { type Scanned, scanString } from "./grep-scan.ts";
 import type { GrepJob } from "./grep-worker.ts";
 
 export interface GrepOptions {
-  /** A pattern that takes longer is given up. */
+  /** In milliseconds. A pattern that takes longer is given up. */
   readonly timeoutMs?: number;
   readonly idleMs?: number;
   readonly waitingMax?: number;
@@ -52,7 +52,7 @@ type Wanted =
   | { readonly kind: "string"; readonly isLiteral: boolean }
   | { readonly kind: "pattern"; readonly regExp: RegExp };
 
-/** `(?i)` at the start is what other dialects write for a flag. */
+/** Other dialects write `(?i)` at the start to ignore case. */
 function readPattern(pattern: string): Wanted {
   if (!/[\\^$.*+?()[\]{}|]/.test(pattern)) return { kind: "string", isLiteral: false };
   const ignoresCase = pattern.startsWith("(?i)");

@@ -3,7 +3,7 @@
 import type { Media, Message, Part, Role, ToolResultPart } from "../../message/message.ts";
 import { grouped } from "../../text/digits.ts";
 
-/** The tool that each call was made of, by the id of the call. */
+/** Names of the called tools, by the id of the call. */
 export type ToolNames = ReadonlyMap<string, string>;
 
 export function callsOf({ parts }: Message): readonly (readonly [id: string, name: string])[] {
@@ -12,13 +12,13 @@ export function callsOf({ parts }: Message): readonly (readonly [id: string, nam
   );
 }
 
-/** Some wires carry results in the user's messages. */
+/** Some wires carry tool results in the user's messages. */
 export function speakerOf({ role, parts }: Message): Role {
   const isResult = parts.length > 0 && parts.every(({ kind }) => kind === "tool-result");
   return isResult ? "tool" : role;
 }
 
-/** More names than this say no more. */
+/** Maximum number of tool names in a title. */
 const namesMax = 3;
 
 /** `assistant`, `user`, `tool result of read_file`. */
@@ -31,7 +31,7 @@ export function titleOf(message: Message, tools: ToolNames): string {
   return listed === "" ? "tool result" : `tool result of ${listed}`;
 }
 
-/** What was said; calls as `[call name] arguments`; of images and documents what they are. */
+/** The text of a message. Calls become `[call name] arguments`; images and documents are described. */
 export function readableText(message: Message, tools: ToolNames): string {
   const isOne = message.parts.length === 1;
   return joined(
@@ -43,7 +43,7 @@ export function readableText(message: Message, tools: ToolNames): string {
   );
 }
 
-/** The content of a result, without saying whose it is. */
+/** The content of a result, without the name of its tool. */
 export function resultText({ content, isError }: ToolResultPart): string {
   return joined([isError ? "[failed]" : "", ...content.map(readablePart)]);
 }

@@ -1,4 +1,4 @@
-/** Recall over messages that came as texts, with the numbers they have in their session. */
+/** Recall over messages that are given as texts, with their numbers in the session. */
 
 import type { Role } from "../../message/message.ts";
 import { buildRecall, type RecallIndex, type RecallParts, recall } from "./recall.ts";
@@ -6,7 +6,7 @@ import { buildRecall, type RecallIndex, type RecallParts, recall } from "./recal
 export interface Asked {
   readonly query: string;
   readonly budgetTokens: number;
-  /** Numbers of messages of which nothing is given. */
+  /** Numbers of messages that must not appear in the results. */
   readonly leftOut: readonly number[];
 }
 
@@ -51,9 +51,9 @@ export function searchMessages(
   return searchIndex(indexMessages(messages, parts), parts.count, asked);
 }
 
-/** A message as it travels to whoever searches it. */
+/** A message as it is sent to the search. */
 export interface SearchedMessage {
-  /** In its session. */
+  /** Its number in the session. */
   readonly number: number;
   readonly role: Role;
   /** `assistant`, `tool result of read_file`. */

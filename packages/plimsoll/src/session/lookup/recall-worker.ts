@@ -1,4 +1,4 @@
-/** The thread in which large sessions are searched. It keeps the last few indexes: to make one takes seconds. */
+/** The thread that searches large sessions. It keeps the last few indexes, because making one takes seconds. */
 
 import { parentPort } from "node:worker_threads";
 import { BoundedMap } from "../../bounds/bounded-map.ts";
@@ -15,23 +15,23 @@ import {
 } from "./recall-index.ts";
 
 export interface RecallJob extends Asked {
-  /** What is searched: a session, as it is up to its newest message. */
+  /** Identifies the messages to search: a branch of a session, up to its newest message. */
   readonly key: string;
-  /** Its messages; absent: as they were sent before. */
+  /** The messages. Absent: they were sent before under this key. */
   readonly messages?: readonly SearchedMessage[];
   readonly hasVectors: boolean;
 }
 
 export type RecallAnswer =
   | { readonly kind: "found"; readonly passages: readonly SessionPassage[] }
-  /** There is no index for the key: send the messages. */
+  /** There is no index for the key. Send the messages. */
   | { readonly kind: "unknown" };
 
 const tokenizerId = "tiktoken:o200k_base";
 let loading: Promise<Tokenizer> | undefined;
 
 const indexesMax = 4;
-/** Of all texts together. */
+/** Maximum number of characters of all indexed texts together. */
 const keptCharsMax = 32 * 1024 * 1024;
 
 interface Kept extends NumberedIndex {
@@ -53,7 +53,7 @@ async function indexFor({ key, messages, hasVectors }: RecallJob): Promise<Kept 
   return { ...indexMessages(messages, vectors === undefined ? {} : { vectors }), chars };
 }
 
-/** An older state of the same session is asked for no more. */
+/** Nobody will ask for an older state of the same session again. */
 function makeRoom(key: string, chars: number): void {
   const session = key.slice(0, key.indexOf("#") + 1);
   for (const other of [...kept.keys()]) if (other.startsWith(session)) kept.delete(other);

@@ -1,13 +1,13 @@
 /**
- * Recall: the passages of a conversation that answer a query, in the words in which they were said.
+ * Recall: finds the passages of a conversation that answer a query, word for word.
  *
- * 1. Every message becomes text, and its text passages of a few whole lines.
- * 2. BM25 with synonyms scores the passages; their scores spread to what stands beside them.
- * 3. Passages are taken, while the budget lasts, by relevance and by what they tell that is not told yet.
+ * 1. Every message becomes text, and every text becomes passages of a few whole lines.
+ * 2. BM25 with synonyms scores the passages. Their scores spread to neighbouring passages.
+ * 3. Passages are chosen while the budget lasts, by relevance and by the information that they add.
  */
 
 import type { Message, Role } from "../../message/message.ts";
-import { createTermIndex, type TermIndex } from "../../search/bm25.ts";
+import { buildTermIndex, type TermIndex } from "../../search/bm25.ts";
 import { type Candidate, choosePassages } from "../../search/choose-passages.ts";
 import {
   createPassageCollector,
@@ -27,38 +27,38 @@ import type { WordVectors } from "../../search/vectors.ts";
 import { plainWords } from "../../search/words.ts";
 
 export interface RecallParts {
-  /** Without them no synonyms are found. */
+  /** Absent: no synonyms are found. */
   readonly vectors?: WordVectors;
 }
 
 export interface RecallIndex {
-  /** The text of each message, as it is searched. */
+  /** The searchable text of each message. */
   readonly texts: readonly string[];
   readonly roles: readonly Role[];
   readonly places: readonly Place[];
   readonly terms: TermIndex;
   readonly items: Items;
-  /** Items that need not be told: they stand in the head, which never leaves the window. */
+  /** Items that need not be repeated, because they are in the head, which never leaves the window. */
   readonly inHead: ReadonlySet<number>;
   readonly synonyms: Synonyms;
-  /** Who speaks in each message, in lower case; empty where that is not said. */
+  /** The speaker of each message, in lower case. Empty: the message does not name one. */
   readonly speakers: readonly string[];
 }
 
 export interface RecallLimits {
   readonly budgetTokens: number;
   readonly countTokens: (text: string) => number;
-  /** Messages, by their index, of which nothing is given: whoever asks sees them. */
+  /** By index: messages that must not appear in the results, because the asker sees them. */
   readonly isLeftOut?: (message: number) => boolean;
 }
 
 export interface Passage {
   /** Verbatim from the message. */
   readonly text: string;
-  /** Its index in the list that was searched. */
+  /** Its index in the searched list. */
   readonly message: number;
   readonly role: Role;
-  /** 0…1, compared with the most relevant passage of the conversation. */
+  /** From 0 to 1, compared with the most relevant passage of the conversation. */
   readonly score: number;
 }
 
@@ -73,8 +73,7 @@ export function buildRecall(messages: readonly Message[], parts: RecallParts = {
     message,
     isOwn: roles[message] !== "tool",
   }));
-  const terms = createTermIndex();
-  for (const { text } of passages) terms.add([{ text }]);
+  const terms = buildTermIndex(passages.map(({ text }) => [text]));
   const items = itemsOf(passages, terms);
   const isAgents = roles.includes("tool");
   const headEnd = isAgents ? roles.indexOf("user") : -1;
@@ -87,12 +86,12 @@ export function buildRecall(messages: readonly Message[], parts: RecallParts = {
     items,
     inHead: new Set(head),
     synonyms: lazySynonyms(texts, parts.vectors),
-    // In an agent's conversation the roles say who speaks, and "Error:" or "Note:" is nobody's name.
+    // In an agent's conversation the roles say who speaks, and "Error:" or "Note:" is not a name.
     speakers: isAgents ? [] : speakersOf(texts),
   };
 }
 
-/** Contract: the passages cost at most the budget, each its tokens and 4 more; the most relevant comes first. */
+/** Contract: the passages take at most the budget, each its tokens and 4 more. The most relevant one comes first. */
 export function recall(
   index: RecallIndex,
   query: string,
@@ -124,9 +123,9 @@ function passage(index: RecallIndex, run: Run, relevance: Float64Array): Passage
   return { text: run.text, message: run.message, role: index.roles[run.message] ?? "user", score };
 }
 
-/** What is less relevant than this, beside the best passage, is not worth its tokens. */
+/** A passage that is less relevant than this, compared with the best one, is not worth its tokens. */
 const leastRelevance = 0.1;
-/** On average; counting them all would take longer than finding them. */
+/** An average. Counting all passages would take longer than finding them. */
 const tokenChars = 4;
 
 function candidate(
@@ -143,7 +142,7 @@ function candidate(
   };
 }
 
-/** Who is asked about has more to say on it than who answers. */
+/** Bonus for a speaker whom the query names, who usually has more to say about it than others. */
 const speakerFactor = 1.3;
 
 function relevanceOf(
@@ -187,7 +186,7 @@ function* wordsOf(texts: readonly string[]): Generator<string> {
   for (const text of texts) yield* plainWords(text);
 }
 
-/** `[stamp] Name: …` or `Name: …`; a name that speaks only once is no speaker. */
+/** `[stamp] Name: …` or `Name: …`. A name that occurs only once is not a speaker. */
 const spoken = /^(?:\[[^\]\n]{1,60}\] )?([^:\n]{1,40}):/;
 
 function speakersOf(texts: readonly string[]): readonly string[] {

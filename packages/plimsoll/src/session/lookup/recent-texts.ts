@@ -1,10 +1,10 @@
-/** The last few texts that were opened: whoever reads one page reads the next. */
+/** Keeps the last few opened texts, because a reader of one page usually wants the next. */
 
 import { BoundedMap } from "../../bounds/bounded-map.ts";
 import type { ArchivedText } from "./archived-text.ts";
 
 export interface OpenTexts {
-  /** Contract: whether the caller may see what the key names was decided before. */
+  /** Contract: the caller has already checked that the asker may see this content. */
   open(key: string, read: () => Promise<ArchivedText>): Promise<ArchivedText>;
   close(): void;
 }
@@ -15,7 +15,7 @@ const idleMs = 60_000;
 
 type OpenText = Extract<ArchivedText, { kind: "text" }>;
 
-/** Only texts are kept: a message that is not there yet may come. */
+/** Keeps only texts. A message that is absent now may still arrive. */
 export function createOpenTexts(): OpenTexts {
   const texts = new BoundedMap<string, OpenText>({
     entries: textsMax,

@@ -12,7 +12,7 @@ import { createReferenceReader } from "./resolve-handle.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "plimsoll-references-"));
 let store: Store;
-/** Of every session, the handle of its one result. */
+/** By session: the handle of its only result. */
 const handles = new Map<string, string>();
 const sessions = [
   { session: "ses_a1", tenant: "a" },
@@ -41,7 +41,7 @@ afterEach(() => {
 
 const handleOf = (session: string): string => handles.get(session) ?? "";
 
-/** Which methods of the store were called, and with what. */
+/** A store that records which of its methods were called, and with which arguments. */
 function watched(): { readonly store: Store; readonly calls: (readonly [string, unknown[]])[] } {
   const calls: (readonly [string, unknown[]])[] = [];
   const proxy = new Proxy(store, {
@@ -80,7 +80,7 @@ describe("what a reference opens", () => {
     ["nobody known", { tenant: "", session: undefined }, ""],
   ])("nothing, for %s", async (_, owner, suffix) => {
     const references = createReferenceReader(store);
-    // Also when it was opened before, by one who may.
+    // Even after it was opened by an owner who may open it.
     await references.open({ tenant: "a", session: "ses_a1" }, `${handleOf("ses_a1")}${suffix}`);
     const opened = await references.open(owner, `${handleOf("ses_a1")}${suffix}`);
     expect(opened).toEqual({ kind: "absent" });
@@ -137,7 +137,7 @@ describe("two tenants at once", () => {
   });
 });
 
-/** Names that mean something to a file system, a shell, a database, or whoever decodes too much. */
+/** Names that mean something to a file system, a shell, a database, or code that decodes too much. */
 const hostile = [
   ...["../", "..\\", "/etc/passwd", "....//", "%2e%2e%2f", "%252e", "\0", "pl_\0", "file:///", "~"],
   ...[
@@ -172,7 +172,7 @@ const hostile = [
   ],
 ];
 
-/** 100,000 of them, the same in every run. */
+/** 100,000 forged handles, the same in every run. */
 function* forged(real: string): Generator<string> {
   const letters = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
   let state = 12_345;
@@ -240,7 +240,7 @@ test("100,000 forged references open nothing, and reach nothing but the lookup o
   );
   syncBuiltinESMExports();
   const { store: seen, calls } = watched();
-  // What opens a file is seen.
+  // The spies notice access to a file.
   existsSync(folder);
   expect(seenCalls(spies)).toEqual([[folder]]);
   for (const spy of spies) spy.mockClear();

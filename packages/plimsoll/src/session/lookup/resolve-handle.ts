@@ -1,4 +1,4 @@
-/** From what a model calls a thing by to the thing: a handle or a number, looked up by tenant and session. */
+/** Opens the content that a model names by a handle or a number, within a tenant and a session. */
 
 import { looksLikeHandle } from "../../message/handle.ts";
 import type { ArchiveRecord, SessionRecord, Store } from "../../store/store.ts";
@@ -6,20 +6,20 @@ import { type ArchivedText, openArchived, openMessage } from "./archived-text.ts
 import { createOpenTexts } from "./recent-texts.ts";
 import type { Scope } from "./scope.ts";
 
-/** Whose things these are. */
+/** Whose content may be opened. */
 export interface Owner {
-  /** Undefined: the owner, who sees all. */
+  /** Undefined: the owner, who sees everything. */
   readonly tenant: string | undefined;
-  /** Where it is known, nothing of another session is opened. */
+  /** If set, nothing of another session is opened. */
   readonly session: string | undefined;
-  /** Where it is known, nothing of another branch is opened. */
+  /** If set, nothing of another branch is opened. */
   readonly scope?: Scope | undefined;
 }
 
 export interface References {
   /**
-   * Contract: whatever is wrong with a reference, it is absent, and nobody learns why. It is compared with names that
-   * the store has, and never becomes part of anything else.
+   * Contract: if anything is wrong with a reference, it is absent, and nobody learns why. Plimsoll only compares it with names in
+   * the store. It never becomes part of anything else.
    */
   open(owner: Owner, refId: string): Promise<ArchivedText>;
   close(): void;
@@ -66,7 +66,7 @@ export function createReferenceReader(store: ReferenceStore): References {
   };
 }
 
-/** A handle opens all of what it stands for, or nothing. */
+/** A handle opens everything that it stands for, or nothing. */
 function isWithin(scope: Scope | undefined, { source }: ArchiveRecord): boolean {
   if (scope === undefined) return true;
   if (source.kind === "part") return scope.isVisible(source.seq);
@@ -76,7 +76,7 @@ function isWithin(scope: Scope | undefined, { source }: ArchiveRecord): boolean 
   });
 }
 
-/** A session of another tenant is not there. */
+/** The session with this id. Undefined if it belongs to another tenant. */
 export async function sessionOf(
   store: Pick<Store, "session">,
   tenant: string | undefined,
@@ -91,7 +91,7 @@ interface Named {
   readonly number?: number;
 }
 
-/** `pl_…`, `pl_…#12`, `#12`; anything else names nothing. */
+/** Reads `pl_…`, `pl_…#12` and `#12`. Anything else names nothing. */
 function readReference(refId: string): Partial<Named> {
   const [, name = "", digits] = /^([^#]*)(?:#([1-9]\d{0,8}))?$/.exec(refId) ?? [];
   if (name !== "" && !looksLikeHandle(name)) return {};

@@ -1,17 +1,17 @@
-/** Whose words a lookup may find. */
+/** Which messages a lookup may find. */
 
 import type { Store } from "../../store/store.ts";
 import { restoreLog } from "../log/log.ts";
 import { type IsVisible, visibleOn } from "../log/visible.ts";
 import { storedLeadingMessages } from "../measure/preamble.ts";
 
-/** What one branch of a session may look up. Absent where it is asked for: everything in the session. */
+/** The messages that one branch of a session may look up. Without a scope, everything in the session may be looked up. */
 export interface Scope {
   readonly branch: string;
   readonly isVisible: IsVisible;
 }
 
-/** For whoever names a session and no branch: the branch that was sent last. */
+/** For callers that name a session and no branch: the branch that was sent last. */
 export async function lastScope(
   store: Pick<Store, "snapshot" | "turns" | "head">,
   session: string,

@@ -1,4 +1,4 @@
-/** The passages of a whole session that answer a query: small sessions at once, large ones in a thread. */
+/** Finds the passages of a whole session that answer a query: small sessions at once, large ones in a thread. */
 
 import { Worker } from "node:worker_threads";
 import type { Message } from "../../message/message.ts";
@@ -20,16 +20,16 @@ export type SearchOutcome =
       readonly kind: "found";
       /** Best first. */
       readonly passages: readonly SessionPassage[];
-      /** Messages before this number were too many to be searched. */
+      /** Messages before this number were not searched, because there were too many. */
       readonly since?: number;
     }
   | Exclude<JobOutcome<never>, { readonly kind: "answered" | "closed" }>;
 
 export interface SearchLimits {
   readonly budgetTokens: number;
-  /** By number: of these nothing is given. */
+  /** By number: messages that must not appear in the results. */
   readonly isLeftOut?: (number: number) => boolean;
-  /** Nothing else is searched. */
+  /** Only messages in this scope are searched. */
   readonly scope?: Scope | undefined;
 }
 
@@ -46,16 +46,16 @@ export interface SearchWorld {
   readonly store: Pick<Store, "snapshot" | "bodies" | "clientSpellings">;
   readonly vectors?: WordVectors;
   readonly count: (text: string) => number;
-  /** A larger session is searched in the thread. */
+  /** In bytes. A larger session is searched in the thread. */
   readonly inPlaceBytes?: number;
   readonly timeoutMs?: number;
   readonly idleMs?: number;
   readonly startWorker?: () => Worker;
 }
 
-/** About 20 ms on the event loop. */
+/** In bytes. This much takes about 20 ms on the event loop. */
 const inPlaceBytes = 32_768;
-/** Of the newest messages; an index is some twenty times as large as its texts. */
+/** In bytes. Only this much of the newest messages is searched. An index is some twenty times as large as its texts. */
 const searchedBytesMax = 32 * 1024 * 1024;
 const messagesPerStep = 64;
 
@@ -63,7 +63,7 @@ export function createSessionSearch(world: SearchWorld): SessionSearch {
   const thread = createJobThread<RecallAnswer>({
     startWorker: world.startWorker ?? startRecallWorker,
     timeoutMs: world.timeoutMs ?? 60_000,
-    // What it keeps is dear to make.
+    // The thread keeps its index, which is expensive to make.
     idleMs: world.idleMs ?? 300_000,
     waitingMax: 16,
   });
@@ -107,7 +107,7 @@ export function createSessionSearch(world: SearchWorld): SessionSearch {
               }),
             }
           : await searchInThread(session, nodes, {
-              // An index of these very messages: a branch that was rewound has as many, and others.
+              // Identifies exactly these messages. A rewound branch may have as many messages, but different ones.
               key: [session.id, scope?.branch ?? "", nodes.length, nodes.at(-1)?.seq ?? 0].join(
                 "#",
               ),
@@ -164,7 +164,7 @@ function decodeIn(wire: Wire | undefined, bytes: Uint8Array | undefined): Messag
   return bytes === undefined ? undefined : decode(wire, bytes);
 }
 
-/** An answer is searched together with what its client has put into it since: `spelled` is the answer as the client sends it back. */
+/** An answer is searched together with anything that its client added. `spelled`: the answer as the client sends it back. */
 function textOf(message: Message, spelled: Message | undefined): string {
   const putIn = spelled === undefined ? [] : newPartsIn(spelled, message);
   return searchableText({ role: message.role, parts: [...message.parts, ...putIn] });

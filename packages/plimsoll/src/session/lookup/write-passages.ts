@@ -1,10 +1,10 @@
-/** Passages that a search found, written for a model and kept within a number of tokens. */
+/** Writes the results of a search for a model to read, within a number of tokens. */
 
 import { passagesHead } from "../../text/for-models.ts";
 import type { SessionPassage } from "./recall-index.ts";
 
 export interface Writing {
-  /** What `read_result` is called here. */
+  /** The name of `read_result` here. */
   readonly read: string;
   readonly budget: number;
   readonly count: (text: string) => number;
@@ -12,12 +12,12 @@ export interface Writing {
   readonly since?: number;
 }
 
-/** What stands above the passages. */
+/** Tokens of the text above the passages. */
 export const headTokens = 60;
 
 /**
- * Each passage under the number of its message. The least relevant give way where the heads need their room; undefined
- * when there is none for any.
+ * Writes each passage under the number of its message. The least relevant ones are dropped if the headings need their room.
+ * Undefined: there is no room for any.
  */
 export function passagesText(
   passages: readonly SessionPassage[],
@@ -37,7 +37,7 @@ function entryOf({ number, title, text }: SessionPassage): string {
   return `#${number} ${title}\n${text}`;
 }
 
-/** What the search counted may be counted differently by whoever asked. */
+/** The caller may count tokens differently from the search. */
 export function withinBudget(
   passages: readonly SessionPassage[],
   budget: number,

@@ -1,4 +1,4 @@
-/** Correction by reported usage: for each session and target, with what is known of the target as a first guess. */
+/** Corrects token counts by reported usage, per session and target. The correction of the target is a session's first guess. */
 
 import {
   type ByComponent,
@@ -15,17 +15,17 @@ import type { TargetMemories } from "./target-memory.ts";
 
 export interface Calibrations {
   correct(log: SessionLog, target: Target, measured: Measurement): Measurement;
-  /** Reported tokens for one of ours. */
+  /** Reported tokens for each token that Plimsoll counts. */
   factors(log: SessionLog, target: Target): ByComponent;
-  /** The same for new words of a conversation, at their worst so far. */
+  /** The same for new words of a conversation: the highest factor so far. */
   steepest(log: SessionLog, target: Target): number;
-  /** Whether the provider has reported any usage for this target yet, in any session. */
+  /** Whether the provider has reported usage for this target yet, in any session. */
   isReportedFor(target: Target): boolean;
-  /** The same, or in this session. */
+  /** Whether the provider has reported usage for this target yet, in this session or in another one. */
   isReported(log: SessionLog, target: Target): boolean;
-  /** The provider has counted a head before it reported any usage: `preambleRatio` is its count divided by ours. */
+  /** The provider has counted a preamble before reporting any usage. `preambleRatio`: its count divided by Plimsoll's. */
   expect(log: SessionLog, target: Target, preambleRatio: number): void;
-  /** `measured` is what was counted before correction. */
+  /** `measured` is Plimsoll's count before correction. */
   observe(log: SessionLog, target: Target, measured: Measurement, reportedTokens: number): void;
 }
 
@@ -64,7 +64,7 @@ export function createCalibrations(memories: TargetMemories): Calibrations {
       const ofSession = log.memory.calibrations[key] ?? uncalibrated;
       const ofTarget =
         memories.of(key).calibration ?? (ofSession.samples === 0 ? ofSession : uncalibrated);
-      // Requests of other sessions lie between two reports of this one: only its own tell what was added.
+      // Requests of other sessions come between two reports of this one. Only its own reports show what was added.
       const { last: _, ...alone } = observe(ofTarget, estimated, reportedTokens);
       memories.note(key, { calibration: alone });
       const calibration = observe(ofSession, estimated, reportedTokens);
@@ -81,11 +81,11 @@ export interface ReportedRequest {
   readonly target: Target;
   /** Before correction. */
   readonly measured: Measurement;
-  /** What stood behind it, in our tokens. */
+  /** Tokens of the lookups after it, as Plimsoll counts them. */
   readonly lookedUpTokens?: number | undefined;
 }
 
-/** The next projection of the branch starts from this report, or from none where it cannot be meant. */
+/** The next projection of the branch starts from this report. If the report is implausible, it starts from none. */
 export function takeBasis(
   branch: BranchState,
   { target, measured, lookedUpTokens = 0 }: ReportedRequest,
@@ -98,7 +98,7 @@ export function takeBasis(
   remember(branch, { kind: "counted", basis });
 }
 
-/** What a provider took of a request that it has counted. */
+/** Remembers the size of a request that the provider has accepted and counted. */
 export function noteTaken(
   log: SessionLog,
   { memory: { basis } }: BranchState,
@@ -110,7 +110,7 @@ export function noteTaken(
   rememberInSession(log, { kind: "took", target, taken });
 }
 
-/** A server that cuts what is too long tells nobody: its low figures may be of what it has cut. */
+/** A server that cuts long requests silently may report the size after the cut, so low figures are not trusted. */
 function raised({ system, tools, conversation }: ByComponent): ByComponent {
   return {
     system: Math.max(1, system),

@@ -1,4 +1,4 @@
-/** The queue before the counting thread: bounded, one batch under way, and never an exception. */
+/** The queue of the counting thread: bounded, one batch at a time, and it never throws. */
 
 import { Worker } from "node:worker_threads";
 import type { Count } from "../../budget/tokenizer.ts";
@@ -7,15 +7,15 @@ import { withTimeout } from "../../workers/with-timeout.ts";
 import type { CountAnswer, CountQuestion } from "./count-worker.ts";
 
 export interface CountQueueOptions {
-  /** A batch that takes longer is given up, and its thread with it. */
+  /** In milliseconds. A batch that takes longer is given up, and its thread is stopped. */
   readonly timeoutMs: number;
-  /** What may wait in all; beyond it there is no answer. */
+  /** Maximum number of waiting characters. Beyond it, `count` gives no result. */
   readonly queuedCharsMax: number;
   readonly startWorker?: () => Worker;
 }
 
 export interface CountQueue {
-  /** Undefined: the thread died, took too long, cannot be started, or too much is waiting already. */
+  /** Undefined: the thread died, took too long or cannot be started, or too much is waiting already. */
   count(tokenizerId: string, text: string): Promise<Count | undefined>;
   close(): Promise<void>;
 }
@@ -26,9 +26,9 @@ interface Job {
   readonly settle: (count: Count | undefined) => void;
 }
 
-/** Small texts travel together: one message to the thread costs as much as counting 400 characters. */
+/** Small texts are sent together, because one message to the thread costs as much as counting 400 characters. */
 const batchChars = 262_144;
-/** In a row. A thread that never once succeeds will not the sixth time either. */
+/** Maximum number of failures in a row. A thread that never succeeds will not succeed the sixth time either. */
 const failuresMax = 5;
 
 export function createCountQueue(options: CountQueueOptions): CountQueue {
@@ -50,7 +50,7 @@ export function createCountQueue(options: CountQueueOptions): CountQueue {
     });
   };
 
-  /** Nothing: the thread died, took too long, or cannot be started. */
+  /** Empty: the thread died, took too long, or cannot be started. */
   const countThere = async (question: CountQuestion): Promise<readonly Count[]> => {
     try {
       const answer = await withTimeout(thread.ask(question), options.timeoutMs, tooSlow);
@@ -81,7 +81,7 @@ export function createCountQueue(options: CountQueueOptions): CountQueue {
       const answer = Promise.withResolvers<Count | undefined>();
       queuedChars += text.length;
       waiting.push({ tokenizerId, text, settle: answer.resolve });
-      // What is asked for in the same turn of the event loop goes into the same batch.
+      // Texts that are asked for in the same turn of the event loop go into the same batch.
       queueMicrotask(() => void advance());
       return answer.promise;
     },
@@ -104,7 +104,7 @@ function startCountWorker(): Worker {
   });
 }
 
-/** The first job and those after it for the same tokenizer, as long as they are small together. */
+/** The first job, and the ones after it for the same tokenizer, as long as they are small together. */
 function takeBatch(waiting: Job[]): readonly Job[] {
   let chars = 0;
   const end = waiting.findIndex((job, index) => {

@@ -1,4 +1,4 @@
-/** Counting at once what is not in the conversation yet, by every tokenizer that may be asked to read it. */
+/** Counts content before it joins the conversation, at once and with every tokenizer that may apply to it. */
 
 import { findModel } from "../../budget/catalogue.ts";
 import { countables } from "../../budget/measure.ts";
@@ -9,23 +9,23 @@ import type { SessionTokenCounter } from "./token-counter.ts";
 export type NowCounter = Pick<SessionTokenCounter, "countNow" | "prepare">;
 
 export interface Scales {
-  /** Contract: until then counts may be guesses. */
+  /** Contract: counts may be guesses until this resolves. */
   ready(): Promise<void>;
   count(text: string): number;
   weigh(message: Message): number;
 }
 
 export interface Weighing {
-  /** That are configured, beside those of the targets. */
+  /** Configured tokenizers, in addition to those of the targets. */
   readonly tokenizers: ReadonlySet<string>;
   readonly targets: readonly Target[];
-  /** What the provider makes of our tokens. */
+  /** The provider's tokens for each token that Plimsoll counts. */
   readonly factor: number;
 }
 
-/** Longer texts are counted in pieces: a token more at most for each. */
+/** Longer texts are counted in pieces of this many characters. Each piece adds at most one token. */
 const pieceChars = 8192;
-/** Of what is longer, the rest is guessed: nobody waits for the count of a file that will not go in. */
+/** Maximum number of characters to count; the rest is guessed. Nobody waits for the count of a file that will not fit. */
 const countedCharsMax = 4 * 1024 * 1024;
 const usualTokenizer = "tiktoken:o200k_base";
 
@@ -45,7 +45,7 @@ export function createScales(
   const corrected = (tokens: number): number => Math.ceil(tokens * factor);
   return {
     ready: async () => {
-      // A tokenizer that is loaded answers for the empty text, too.
+      // A loaded tokenizer also counts the empty text.
       for (const id of ids) if (counter.countNow(id, "") === undefined) await counter.prepare(id);
     },
     count: (text) => corrected(most([text])),
@@ -68,7 +68,7 @@ function countWith({ countNow }: NowCounter, id: string, text: string): number {
   return tokens;
 }
 
-/** Rather too much: for tokenizers too slow to be asked at once. */
+/** For tokenizers that are too slow to be asked at once. The guess is rather too high. */
 const guessed = { charsPerToken: 3.5, bytesPerToken: 4 };
 
 function guess(text: string): number {

@@ -1,4 +1,4 @@
-/** The thread in which large texts are counted, so that the server goes on answering meanwhile. */
+/** The thread that counts large texts, so that the server can go on answering. */
 
 import { readFile } from "node:fs/promises";
 import { parentPort } from "node:worker_threads";

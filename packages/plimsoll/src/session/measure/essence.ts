@@ -1,17 +1,18 @@
-/** What a message says, each as a hash: its essence, whatever becomes of it on its way; its words; and the pieces of an answer. */
+/** Hashes of what a message says: its essence, which survives respelling by clients; its words; and the pieces of an answer. */
 
 import { canonicalJson, type JsonValue } from "../../message/json.ts";
 import type { Message, Part, ToolCallPart } from "../../message/message.ts";
 import { shortHash } from "../../store/chain.ts";
 import type { Marks } from "../log/log.ts";
 
-/** Some clients put such notes into what the user says, and take them out again with the next request. */
+/** Some clients put such notes into the user's messages, and remove them again with the next request. */
 const reminder = /^\s*<system-reminder>/;
 
 /**
- * What a message says, whatever becomes of it on its way: texts in one form of Unicode and without the space around them, no
- * reasoning and no reminders. Of a message with calls only their names and ids: a client may spell the arguments otherwise. A
- * server that numbers its calls gives several answers the same essence; their words tell them apart. Null: nothing.
+ * Hash of what a message says, whatever clients change about it. Texts count in one Unicode form and without surrounding space.
+ * Reasoning and reminders do not count. A message with calls counts only by their names and ids, because a client may spell the
+ * arguments differently. A server that numbers its calls gives several answers the same essence; their words distinguish them.
+ * Null: the message says nothing.
  */
 export function essenceOf(role: Message["role"], parts: readonly Part[]): string | null {
   const calls = namedCalls(parts);
@@ -27,7 +28,7 @@ export function essenceOf(role: Message["role"], parts: readonly Part[]): string
   return essentials.length === 0 ? null : hashOf(essentials);
 }
 
-/** None where a call has no id: then its arguments count, too. */
+/** Empty if a call has no id. Then its arguments count, too. */
 function namedCalls(parts: readonly Part[]): readonly ToolCallPart[] {
   const calls = callsIn(parts);
   return calls.every(({ id }) => id !== "") ? calls : [];
@@ -37,10 +38,10 @@ function callsIn(parts: readonly Part[]): readonly ToolCallPart[] {
   return parts.filter((part) => part.kind === "tool-call");
 }
 
-/** A short text is said again and again, and proves nothing. */
+/** In characters. A shorter text occurs again and again, so it proves nothing. */
 const shortestMark = 16;
 
-/** What an answer is known by when its client spells or places it otherwise. */
+/** The marks by which Plimsoll recognises an answer that its client spells or places differently. */
 export function marksOf({ role, parts }: Message): Marks | undefined {
   if (role !== "assistant") return undefined;
   const calls = callsIn(parts).map(wordsOfCall);
@@ -61,7 +62,7 @@ function hashOf(essentials: unknown): string {
   return shortHash(JSON.stringify(essentials));
 }
 
-/** Without space: clients join texts, and break them anew. */
+/** Without whitespace, because clients join texts and wrap them differently. */
 function wordsOfText(text: string): readonly string[] {
   const words = text.normalize("NFC").replaceAll(/\s+/g, "");
   return words === "" ? [] : [words];
@@ -77,10 +78,10 @@ function wordsOfCall({ name, id, input }: ToolCallPart): CallWords {
   return { name, id, input: wordsOfInput(input) };
 }
 
-/** A number that no double holds is lost in parsing. */
+/** Parsing would lose digits of a number that does not fit into a double. */
 const longNumber = /[0-9.]{16}|[0-9][eE][+-]?[0-9]/;
 
-/** The arguments without the space between them, and in one order of their keys. */
+/** The arguments in canonical form: no whitespace between them, and the keys in one order. */
 function wordsOfInput(input: string): string {
   if (longNumber.test(input)) return input;
   try {
@@ -90,7 +91,7 @@ function wordsOfInput(input: string): string {
   }
 }
 
-/** What another spelling of a message says that the message itself does not: texts and calls. */
+/** The texts and calls of a spelling that the message itself does not have. */
 export function newPartsIn(spelled: Message, { parts }: Message): readonly Part[] {
   const essentials = parts.flatMap((part) => (part.kind === "text" ? wordsOfText(part.text) : []));
   const calls = new Set(callsIn(parts).map((call) => hashOf(wordsOfCall(call))));
@@ -100,10 +101,10 @@ export function newPartsIn(spelled: Message, { parts }: Message): readonly Part[
   });
 }
 
-/** An id that nobody meets by chance has at least so many digits and capital letters. */
+/** A random id has at least this many digits and capital letters. Nobody meets such an id by chance. */
 const drawnLength = 6;
 
-/** Counted up by its server, as in `call_0` and `functions.read:12`: other answers have it, too. */
+/** Whether a server has counted this id up, as in `call_0` and `functions.read:12`. Other answers may have the same id. */
 function isNumber(id: string): boolean {
   return id.replaceAll(/[a-z]+|[^0-9A-Za-z]/g, "").length < drawnLength;
 }

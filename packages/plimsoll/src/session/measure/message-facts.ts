@@ -1,6 +1,6 @@
 /**
- * What must be known of each message of a request: its hashes, its role, its tokens. Learned once per
- * content and remembered, so that a known prefix is neither parsed nor counted again.
+ * The facts about each message of a request: its hashes, its role, its tokens. They are learned once per content and remembered,
+ * so that a known prefix is neither parsed nor counted again.
  */
 
 import { isUtf8 } from "node:buffer";
@@ -23,26 +23,26 @@ import type { LogMessage, Marks } from "../log/log.ts";
 import { essenceOf, marksOf } from "./essence.ts";
 import type { SessionTokenCounter } from "./token-counter.ts";
 
-/** How a target counts. `key` is equal for two rulers that always give the same count. */
+/** How a target counts tokens. Two rulers with the same `key` always give the same count. */
 export interface Ruler {
   readonly key: string;
   readonly tokenizer: string;
   readonly media: MediaRule;
-  /** What the provider puts before a list of tools. */
+  /** Tokens that the provider adds before a list of tools. */
   readonly toolPromptTokens?: number | undefined;
-  /** Tokens of a schema for one of its JSON text. */
+  /** Tokens that a schema takes for each token of its JSON text. */
   readonly schemaFactor?: number | undefined;
-  /** The texts of a message that are counted, where they are other than usual. */
+  /** The texts of a message that are counted, if they are not the usual ones. */
   readonly textsOf?: (message: Message) => readonly string[];
 }
 
 export interface FactsReader {
   learn(wire: Wire, messages: readonly Uint8Array[], ruler: Ruler): Promise<readonly LogMessage[]>;
-  /** Tokens of messages that are nowhere yet. */
+  /** Counts messages that are not in any log yet. */
   weigh(messages: readonly Message[], ruler: Ruler): Promise<readonly number[]>;
-  /** The system prompt outside of the messages, as JSON text. */
+  /** Counts a system prompt that is outside of the messages. It is given as JSON text. */
   countSystem(wire: Wire, json: string, ruler: Ruler): Promise<Count & { isGuess: boolean }>;
-  /** Tool schemas, as JSON text. */
+  /** Counts tool schemas, given as JSON text. */
   countTools(json: string, ruler: Ruler): Promise<Count & { isGuess: boolean }>;
 }
 
@@ -53,22 +53,22 @@ interface Facts {
   readonly essence?: string | null;
   readonly looseIdentity?: string;
   readonly counts: Map<string, Count>;
-  /** Rulers whose count is a guess, because nobody could count: to be counted again. */
+  /** Rulers for which counting failed, so that the count is a guess. It is counted again next time. */
   readonly guessed: Set<string>;
-  /** What only some messages are or have. */
+  /** Properties that only some messages have. */
   readonly traits: Pick<LogMessage, "media" | "names" | "isCompaction" | "isTools" | "marks">;
 }
 
 const maxFacts = 200_000;
-/** Between the steps of reading a message this large, others get their turn. */
+/** In bytes. While a larger message is read, other work gets its turn between the steps. */
 const largeBytes = 256 * 1024;
-/** Of many small ones, so much is read in one piece. */
+/** In bytes. After this much of small messages, other work gets its turn. */
 const bytesPerTick = 512 * 1024;
 
 export function createFactsReader(counter: Pick<SessionTokenCounter, "count">): FactsReader {
   const known = new BoundedMap<string, Facts>({ entries: maxFacts });
 
-  /** Reads one message that is new, or new to this ruler; its texts are counted with those of the others. */
+  /** Reads a message that is new, or new to this ruler. Its texts are counted together with those of the others. */
   const readOne = async (wire: Wire, unread: Unread, ruler: Ruler): Promise<Countables> => {
     const isLarge = unread.bytes.length > largeBytes;
     if (isLarge) await nextTick();
@@ -151,10 +151,10 @@ function countablesOf(message: Message, { media, textsOf }: Ruler): Countables {
   return textsOf === undefined ? usual : { ...usual, texts: textsOf(message) };
 }
 
-/** A tokenizer gives about one token for four characters; a guess should rather be too large. */
+/** A tokenizer makes about one token of four characters. A guess should rather be too large. */
 const charactersPerToken = 3.5;
 
-/** Contract: never rejects. Without counts a request could not go on; with guesses it can. */
+/** Contract: rejects only if there is no such tokenizer. Otherwise it guesses, because a request needs counts to go on. */
 async function countOrGuess(
   counter: Pick<SessionTokenCounter, "count">,
   tokenizer: string,
@@ -163,7 +163,7 @@ async function countOrGuess(
   try {
     return { counts: await counter.count(tokenizer, texts), isGuess: false };
   } catch (error) {
-    // A tokenizer that does not exist is the configuration's fault, and said so.
+    // A tokenizer that does not exist is a mistake in the configuration, and is reported.
     if (PlimsollError.is(error)) throw error;
     const counts = texts.map(
       ({ length }): Count => ({
@@ -184,7 +184,7 @@ interface Unread {
 
 interface Parsed {
   readonly json: JsonObject;
-  /** It says more than it parses to: only its bytes tell it from others. */
+  /** Parsing loses part of its content, so only its bytes distinguish it from others. */
   readonly isOdd: boolean;
   readonly hasNull: boolean;
 }
@@ -198,7 +198,7 @@ function parseMessage(wire: Wire, bytes: Uint8Array): Parsed {
   }
   const text = decoder.decode(bytes);
   const numbers = oddNumber.test(text) ? keepLongNumbers(wire, text) : undefined;
-  // JSON that is spelled as JSON.stringify spells it repeats no key.
+  // JSON in the form that JSON.stringify writes never repeats a key.
   const isUsual = JSON.stringify(value) === text;
   const isOdd = !isUtf8(bytes) || numbers?.hasRounded === true || (!isUsual && repeatsKey(text));
   return { json: numbers?.json ?? json, isOdd, hasNull: text.includes("null") };
@@ -206,10 +206,10 @@ function parseMessage(wire: Wire, bytes: Uint8Array): Parsed {
 
 const decoder = new TextDecoder();
 const longNumber = /[0-9]{16}/;
-/** What may be a number that no double holds. Most texts have none, and are not parsed twice. */
+/** May be a number that does not fit into a double. Most texts have none, and are not parsed twice. */
 const oddNumber = /[0-9.]{16}|[0-9][eE][+-]?[0-9]/;
 
-/** Two ids that differ beyond 2^53 are two ids, though JSON.parse makes one number of them. */
+/** Keeps ids apart that differ only beyond 2^53, although JSON.parse reads them as the same number. */
 function keepLongNumbers(
   wire: Wire,
   text: string,
@@ -226,7 +226,7 @@ function keepLongNumbers(
   return { json, hasRounded };
 }
 
-/** What an answer is known by, from its body; undefined when that is none. */
+/** The marks of an answer, read from its body. Undefined if the body is not an answer. */
 export function marksInBody(wire: Wire, bytes: Uint8Array): Marks | undefined {
   try {
     return marksOf(wire.messages.decode(parseMessage(wire, bytes).json));

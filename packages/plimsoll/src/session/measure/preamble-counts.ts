@@ -1,8 +1,8 @@
 /**
- * Heads as their provider counts them. A head that fills a good part of the window before anything was said decides what the
- * first turns may hold, and our estimate of it may be far off: where the provider counts for nothing, it is asked once for each
- * list of tools. The estimate itself stays as it is, so that it compares with those of later turns: the count is the first
- * guess of the session's correction. After the first report of usage nobody needs to ask.
+ * Asks providers to count preambles. A preamble that fills a good part of the window decides how much fits into the first turns,
+ * and Plimsoll's estimate of it may be far off. If the provider counts free of charge, Plimsoll asks once for each list of tools.
+ * The estimate itself does not change, so that it can be compared with those of later turns. The provider's count becomes the
+ * first guess of the session's correction. After the first report of usage, asking is no longer needed.
  */
 
 import { BoundedMap } from "../../bounds/bounded-map.ts";
@@ -15,7 +15,7 @@ import type { Calibrations } from "./calibrations.ts";
 import type { Preamble } from "./preamble.ts";
 import type { Target } from "./target.ts";
 
-/** Sends a body to where its provider counts, with the client's own key; undefined when there is no count to be had. */
+/** Sends a body to the provider's counting endpoint with the client's own key. Undefined: there is no count. */
 export type CountTokens = (path: string, body: Uint8Array) => Promise<number | undefined>;
 
 export interface AskedPreamble {
@@ -28,13 +28,13 @@ export interface AskedPreamble {
 
 export interface PreambleCounts {
   /**
-   * The provider's count of a head divided by ours; 1 where the provider gives no count, or has reported usage already.
+   * The provider's count of a preamble divided by Plimsoll's. 1 if the provider gives no count, or has reported usage already.
    * Contract: never rejects, and takes no longer than the request can wait.
    */
   ratio(preamble: Preamble, asked: AskedPreamble): Promise<number>;
 }
 
-/** A smaller head decides nothing. */
+/** Share of the limit above which Plimsoll asks. A smaller preamble decides nothing. */
 const askedFrom = 0.25;
 const waitMs = 2000;
 const maxPreambles = 1000;
@@ -80,6 +80,6 @@ async function ask(
   const { counting } = wire.body;
   if (counting === undefined || count === undefined) return 1;
   const tokens = await count(counting.path, counting.body(request, body, slices));
-  // A count that cannot be meant is none: it would hold for every request with these tools.
+  // An implausible count is ignored, because it would apply to every request with these tools.
   return tokens === undefined || !isPlausible(estimated, tokens) ? 1 : tokens / estimated;
 }

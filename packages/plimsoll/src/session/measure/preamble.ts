@@ -1,4 +1,4 @@
-/** Tokens of a request by component: the head (system prompt, tool schemas) and the conversation. */
+/** Tokens of a request by component: the preamble (system prompt, tool schemas) and the conversation. */
 
 import { BoundedMap } from "../../bounds/bounded-map.ts";
 import { addCounts, type Measurement, measurement } from "../../budget/measure.ts";
@@ -14,7 +14,7 @@ import type { Target } from "./target.ts";
 
 /** Everything before the conversation. It rarely changes, so it is stored once per content. */
 export interface Preamble {
-  /** Undefined when there is neither system prompt nor tool. */
+  /** Undefined if there is neither a system prompt nor a tool. */
   readonly hash?: string;
   readonly bytes: Uint8Array;
   readonly system: Count;
@@ -38,7 +38,7 @@ interface PreambleText {
   readonly tools?: string | undefined;
 }
 
-/** A head is the same for hundreds of turns. */
+/** Maximum number of preambles to remember. One stays the same for hundreds of turns. */
 const maxPreambles = 500;
 
 export function createPreambleReader(facts: FactsReader): PreambleReader {
@@ -91,7 +91,7 @@ function checkJson(text: string): string {
   }
 }
 
-/** Kept as `{"system":…,"tools":…}`, the client's own text of both. */
+/** Stored as `{"system":…,"tools":…}`, with the client's own text of both. */
 function packPreamble({ system, tools }: PreambleText): Pick<Preamble, "hash" | "bytes"> {
   if (system === undefined && tools === undefined) return { bytes: new Uint8Array() };
   const fields = [
@@ -103,8 +103,8 @@ function packPreamble({ system, tools }: PreambleText): Pick<Preamble, "hash" | 
 }
 
 /**
- * The head as it is stored with a turn. Where the wire has its system prompt among the messages and this turn brought
- * another one than the log has, it goes with it, as `"leading"`.
+ * The preamble as it is stored with a turn. Some wires have the system prompt among the messages. If this turn brought another
+ * one than the log has, it is stored in the preamble, as `"leading"`.
  */
 export function storedPreamble(
   preamble: Pick<Preamble, "hash" | "bytes">,
@@ -119,11 +119,11 @@ export function storedPreamble(
 
 export interface PreambleInBody {
   readonly fields: JsonObject;
-  /** The system prompt, where the wire has it among the messages and the log does not. */
+  /** The system prompt, if the wire has it among the messages and the log does not have it. */
   readonly leadingMessages: readonly JsonObject[];
 }
 
-/** A head that was stored, where a body of its wire has it. */
+/** A stored preamble, in the form that a request body of its wire needs. */
 export function preambleInBody(wire: Wire, preamble: Uint8Array | undefined): PreambleInBody {
   const { fields } = wire;
   const stored = preamble === undefined ? undefined : parseObject(decoder.decode(preamble));
@@ -138,18 +138,18 @@ export function preambleInBody(wire: Wire, preamble: Uint8Array | undefined): Pr
   return { fields: listed, leadingMessages };
 }
 
-/** The leading system messages that were stored with a turn, where they were others than the log has. */
+/** The leading system messages that were stored with a turn, because they differ from those in the log. */
 export function storedLeadingMessages(preamble: Uint8Array | undefined): readonly JsonObject[] {
   const stored = preamble === undefined ? undefined : parseObject(decoder.decode(preamble));
   const leading = stored?.["leading"];
   return Array.isArray(leading) ? leading.filter(isObject) : [];
 }
 
-/** Running sums over a conversation, so that a turn adds what is new. */
+/** Running sums over a conversation, so that a turn only adds its new messages. */
 export interface Totals {
   readonly system: Count;
   readonly conversation: Count;
-  /** Only system messages so far: they belong to the system prompt, wherever the wire puts them. */
+  /** There were only system messages so far. They belong to the system prompt, wherever the wire puts them. */
   readonly isLeading: boolean;
 }
 
@@ -165,7 +165,7 @@ export function addMessages(totals: Totals, messages: readonly LogMessage[]): To
   };
 }
 
-/** `skills` are of the system prompt, and told apart. */
+/** `skills` are part of the system prompt, and are listed separately. */
 export function measureTurn(
   preamble: Preamble,
   totals: Totals,

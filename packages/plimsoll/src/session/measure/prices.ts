@@ -1,4 +1,4 @@
-/** The prices of a target, as configuration or catalogue name them. */
+/** The prices of a target, from the configuration or the catalogue. */
 
 import type { Config } from "../../config/schema.ts";
 import type { PriceList } from "../../prompt/price-rows.ts";

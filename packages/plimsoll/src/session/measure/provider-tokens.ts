@@ -1,8 +1,8 @@
-/** How figures are told to people: in the provider's tokens, not in ours. */
+/** Converts token counts for people, who see the provider's tokens and not Plimsoll's. */
 
 import type { BranchRecord } from "../../store/store.ts";
 
-/** The provider's tokens for one of ours. */
+/** The provider's tokens for each token that Plimsoll counts. */
 export function scaleOf({ counters }: Pick<BranchRecord, "counters">): number {
   return counters?.calibration?.factor ?? 1;
 }

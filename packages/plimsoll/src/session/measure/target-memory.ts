@@ -1,6 +1,6 @@
 /**
- * What all sessions together remember of a target: how its provider counts, how large it said its window is, and that its
- * server does not hold tools back. Stored beside the sessions, so that a restart begins with it.
+ * What all sessions together remember about a target: how its provider counts, which window it has named, and whether its server
+ * fails to defer tools. It is stored apart from the sessions, so that it survives a restart.
  */
 
 import { BoundedMap } from "../../bounds/bounded-map.ts";
@@ -9,9 +9,9 @@ import type { NamedMemory, UnsavedMemories } from "../log/save.ts";
 
 export interface TargetMemory {
   readonly calibration?: Calibration;
-  /** What the provider said of its window, and how long that is believed. */
+  /** The window that the provider has named, and until when Plimsoll believes it. */
   readonly window?: { readonly tokens: number; readonly until: number };
-  /** Until then the server is not asked to hold tools back. */
+  /** Until then, Plimsoll does not ask the server to defer tools. */
   readonly distrustedUntil?: number;
 }
 
@@ -20,10 +20,10 @@ export interface TargetMemories extends UnsavedMemories {
   note(name: string, known: TargetMemory): void;
 }
 
-/** One per model that was ever asked for; the name comes from clients, so the number is bounded: the oldest is forgotten. */
+/** Maximum number of targets. Clients choose the names of models, so the number is bounded. The oldest is forgotten. */
 const namesMax = 1000;
 
-/** `stored` is what an earlier process has kept. */
+/** `stored`: the memories that an earlier process has kept. */
 export function createTargetMemories(
   stored: ReadonlyMap<string, object> = new Map(),
 ): TargetMemories {
@@ -34,7 +34,7 @@ export function createTargetMemories(
     of: (name) => memories.peek(name) ?? {},
     note: (name, known) => {
       const before = memories.peek(name);
-      // The last one that was noted is the last one to be forgotten.
+      // The target that was noted last is the last to be forgotten.
       memories.delete(name);
       for (const forgotten of memories.makeRoom(0)) unsaved.add(forgotten);
       memories.set(name, { ...before, ...known });

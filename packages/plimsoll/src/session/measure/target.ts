@@ -1,4 +1,4 @@
-/** Targets: what a request may use of its model's window, and how it is counted. */
+/** Targets: how much of its model's window a request may use, and how it is counted. */
 
 import { BoundedMap } from "../../bounds/bounded-map.ts";
 import { findModel, type ModelFacts } from "../../budget/catalogue.ts";
@@ -15,47 +15,50 @@ export interface Target {
   /** `provider/model`. */
   readonly key: string;
   readonly tenant: string;
-  /** As it was wanted: the catalogue's name for it, where headers make another model of it. */
+  /** The catalogue's name of the model, if headers turn the requested model into another one. */
   readonly facts: string | undefined;
   readonly wire: Wire;
   readonly limit: Limit;
   readonly ruler: Ruler;
   readonly media: MediaLimits;
-  /** The provider itself holds tools back, until a search names them. */
+  /** The provider itself defers tools until a search names them. */
   readonly defersNatively: boolean;
-  /** Its server cuts what is too long, and says nothing: it must never be sent too much. */
+  /** Its server cuts requests that are too long without saying so. It must never be sent too much. */
   readonly cutsSilently: boolean;
-  /** Its server counts a request without answering it. */
+  /** Its server can count a request without answering it. */
   readonly countsTokens: boolean;
-  /** Whose rules beyond the wire's own hold. */
+  /** The server whose rules apply in addition to those of the wire. */
   readonly profile: Profile | undefined;
 }
 
-/** What a target is wanted for. */
+/** The request that a target is wanted for. */
 export interface Wanted extends Pick<WireRequest, "model" | "maxOutputTokens"> {
-  /** The name under which the catalogue has the model, where headers make another one of it. */
+  /** The catalogue's name of the model, if headers turn the requested model into another one. */
   readonly facts?: string;
-  /** What one tenant's provider says of its window is no other tenant's business. */
+  /** Windows are remembered per tenant, because one tenant's provider must not influence another tenant. */
   readonly tenant?: string;
 }
 
 export interface Targets {
   resolve(provider: string, wire: Wire, request: Wanted): Target;
-  /** The targets that may be tried for a model, the one that was asked for first. Same provider, same wire. */
+  /** The targets that may be tried for a model, the requested one first. All have the same provider and wire. */
   candidates(provider: string, wire: Wire, request: Wanted): readonly [Target, ...Target[]];
-  /** A provider said how much its model takes: smaller than we thought is believed, for a while. */
+  /** Call this when a provider names its model's window. A smaller one than known is believed for a while. */
   learnWindow(target: Target, tokens: number): void;
-  /** Its server does not hold tools back after all: it is not asked to for a while. */
+  /** Call this when a server does not defer tools after all. Plimsoll does not ask it to for a while. */
   distrust(target: Target): void;
-  /** The same target with a smaller window, where its provider refused a request of about that size. */
+  /** The same target with a smaller window, after its provider refused a request of about that size. */
   narrowed(target: Target, window: number | undefined): Target;
 }
 
-/** One per model that was ever asked for; the name comes from clients, so the number is bounded. */
+/** Maximum number of targets. Clients choose the names of models, so the number is bounded. */
 const maxKnown = 1000;
-/** A model may be moved to a larger window, and a server may learn to hold tools back: after this, what a provider said is asked for again. */
+/**
+ * How long Plimsoll believes a provider, in milliseconds. A model may move to a larger window, and a server may learn to defer
+ * tools.
+ */
 const believedForMs = { window: 60 * 60 * 1000, distrust: 60 * 60 * 1000 };
-/** A window below this is a misunderstanding. */
+/** In tokens. A smaller window is a misunderstanding. */
 const windowMin = 256;
 
 export function createTargets(
@@ -66,7 +69,7 @@ export function createTargets(
   const known = new BoundedMap<string, Target>({ entries: maxKnown });
   const fallbacks = new Map(Object.entries(config.targets ?? {}));
 
-  /** A clock that ran ahead when it was stored must not make it hold for longer. */
+  /** A clock that was ahead when the memory was stored must not make it valid for longer. */
   const isBefore = (until: number, mostMs: number): boolean =>
     until > now() && until <= now() + mostMs;
 
@@ -115,7 +118,7 @@ export function createTargets(
       defersNatively:
         wire.tools.deferral !== undefined &&
         (settings?.native_tool_deferral ??
-          // Other servers that speak such a wire may not know of it: there it must be asked for.
+          // Other servers that use this wire may not support it, so it must be configured for them.
           (isVendors(provider, settings, wire) && wire.tools.deferral.models.test(model))),
     };
   };
@@ -154,13 +157,13 @@ function rulerOf(
     key: [tokenizer, JSON.stringify(media), schemaFactor].join("\0"),
     tokenizer,
     media,
-    // A tokenizer that somebody configures is exact without it.
+    // A configured tokenizer is exact without it.
     toolPromptTokens: tokenizer === facts.tokenizer ? facts.toolPromptTokens : undefined,
     schemaFactor,
   };
 }
 
-/** A request is written once, for whichever of them is tried: all of them hold tools back, or none. */
+/** One request is written for all of these targets, so either all of them defer tools or none does. */
 function alike(targets: readonly [Target, ...Target[]]): readonly [Target, ...Target[]] {
   const [first, ...others] = targets;
   const isMixed = others.some(({ defersNatively }) => defersNatively !== first.defersNatively);
@@ -172,7 +175,7 @@ function learnedKey({ tenant, key }: Target): string {
   return `${tenant}\0${key}`;
 }
 
-/** What a provider says of its window counts where it is less than what was known, or where nothing was. */
+/** Uses a provider's window if it is smaller than the known one, or if the known one is a guess. */
 function narrowed(target: Target, window: number | undefined, by: "named" | "refused"): Target {
   const { limit } = target;
   const isGuess = limit.windowSource === "fallback";
@@ -180,7 +183,7 @@ function narrowed(target: Target, window: number | undefined, by: "named" | "ref
   return { ...target, limit: narrowLimit(limit, window, by) };
 }
 
-/** The wire's own vendor, at its own address. */
+/** Whether this is the wire's own vendor, at its own address. */
 function isVendors(
   provider: string,
   settings: ProviderSettings | undefined,

@@ -20,7 +20,7 @@ afterEach(async () => {
   await Promise.all(opened.splice(0).map((counter) => counter.close()));
 });
 
-/** Keeps the threads it starts, so that a test can count and kill them. */
+/** Keeps the threads that it starts, so that a test can count and kill them. */
 function watchedWorkers(source = new URL("./count-worker.ts", import.meta.url)): {
   readonly started: Worker[];
   readonly startWorker: () => Worker;
@@ -37,7 +37,7 @@ function watchedWorkers(source = new URL("./count-worker.ts", import.meta.url)):
 const silentWorker = new URL("data:text/javascript,setInterval(()=>{},1000)");
 const brokenWorker = new URL("data:text/javascript,throw new Error('broken')");
 
-/** How often the event loop came round while the work was done. */
+/** How many turns the event loop took while the work was done. */
 async function loopTurns(work: () => Promise<unknown>): Promise<number> {
   let turns = 0;
   const timer = setInterval(() => turns++, 5);

@@ -1,4 +1,4 @@
-/** Counts tokens for every session: short texts at once, long ones in a thread, the same content only once. */
+/** Counts tokens for all sessions: short texts at once, long ones in a thread, and the same content only once. */
 
 import { createHash, hash } from "node:crypto";
 import { readFile } from "node:fs/promises";
@@ -10,9 +10,9 @@ import { createCountQueue } from "./count-queue.ts";
 
 export interface TokenCounterOptions {
   readonly cacheEntries?: number;
-  /** A longer text is counted in the thread. */
+  /** A text with more characters is counted in the thread. */
   readonly workerThresholdChars?: number;
-  /** When more than this waits for the main thread, the rest goes to the other one. */
+  /** Maximum number of characters that wait for the main thread. The rest is counted in the other thread. */
   readonly backlogCharsMax?: number;
   readonly jobTimeoutMs?: number;
   readonly queuedCharsMax?: number;
@@ -21,22 +21,22 @@ export interface TokenCounterOptions {
 
 export interface SessionTokenCounter {
   /**
-   * Contract: rejects only when there is no such tokenizer. Where the thread fails or takes too long the
-   * answer is a bound. `keys`, where given, stand for the content and save its hashing.
+   * Contract: rejects only if there is no such tokenizer. If the thread fails or takes too long, the result is an upper bound.
+   * `keys` identify the contents, if given, and save hashing them.
    */
   count(
     tokenizerId: string,
     texts: readonly string[],
     keys?: readonly (string | undefined)[],
   ): Promise<readonly Count[]>;
-  /** The count, if it is known or quickly made: the text is short and its tokenizer loaded. */
+  /** The count, if it is known or quick to make: the text is short and its tokenizer is loaded. */
   countNow(tokenizerId: string, text: string): Count | undefined;
-  /** Loads a tokenizer before its first use: a vocabulary takes up to 0.3 s, 80 ms of it in one go. */
+  /** Loads a tokenizer before its first use. A vocabulary takes up to 0.3 s, 80 ms of it without a break. */
   prepare(tokenizerId: string): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Tens of thousands of promises at once would cost more in garbage collection than the counting. */
+/** Maximum number of texts at once. Tens of thousands of promises would cost more in garbage collection than counting. */
 const textsPerStep = 512;
 
 export function createTokenCounter(options: TokenCounterOptions = {}): SessionTokenCounter {
@@ -103,7 +103,7 @@ function upperBound(text: string): Count {
   return { tokens: Buffer.byteLength(text), certainty: "bound" };
 }
 
-/** In characters of the usual tokenizers. Those of Hugging Face are some thirty times slower. */
+/** The cost of counting, in characters for a usual tokenizer. Those of Hugging Face are some thirty times slower. */
 function costOf(tokenizerId: string, text: string): number {
   return tokenizerId.startsWith("hf:") ? text.length * 32 : text.length;
 }
@@ -143,11 +143,11 @@ async function readJson(path: string): Promise<unknown> {
 
 interface MainThread {
   hasRoom(cost: number): boolean;
-  /** Says when so much work may be done; undefined: now. First come, first served, and never much in one turn. */
+  /** Resolves when this much work may be done; undefined: now. First come, first served, and never much in one turn. */
   pass(cost: number): Promise<void> | undefined;
 }
 
-/** In one turn of the event loop: about 10 ms of the worst text. */
+/** Maximum cost in one turn of the event loop: about 10 ms of the worst text. */
 const costPerTurn = 32_768;
 
 function createMainThread(backlogMax: number): MainThread {
@@ -185,9 +185,9 @@ function createMainThread(backlogMax: number): MainThread {
   };
 }
 
-/** Longer texts are hashed in steps. */
+/** Longer texts are hashed in steps of this many characters. */
 const hashStepChars = 1_048_576;
-/** Hashing compared with counting: for each text, and for each character. */
+/** The cost of hashing, compared with counting: for each text, and for each character. */
 const hashCost = { text: 32, character: 1 / 32 };
 
 async function contentKey(text: string, mainThread: MainThread): Promise<string> {

@@ -1,7 +1,7 @@
-/** What the summariser may spend: calls by the hour, money by the day. Worst cases are set aside before a call, and settled after it. */
+/** Limits the summariser: calls per hour, money per day. The worst case is reserved before a call, and settled after it. */
 
 export interface Prices {
-  /** Both or neither: with half of a price nothing can be reckoned. */
+  /** Both or neither: with only one of the prices, no cost can be calculated. */
   readonly inputUsdPerMTok?: number;
   readonly outputUsdPerMTok?: number;
 }
@@ -19,7 +19,7 @@ export interface Tokens {
 export type Leave =
   | {
       readonly kind: "granted";
-      /** Once, when it is known what was used; without a figure the worst case stays charged. */
+      /** Call this once, when the used tokens are known. Without a figure, the worst case stays charged. */
       readonly settle: (used: Tokens | undefined) => void;
     }
   | { readonly kind: "refused"; readonly reason: string };
@@ -32,7 +32,7 @@ export interface Allowance {
 const hour = 3_600_000;
 const day = 24 * hour;
 
-/** Invariant: never more than `maxCallsPerHour` times are remembered. */
+/** Invariant: the times of at most `maxCallsPerHour` calls are remembered. */
 export function createAllowance(settings: AllowanceSettings, now: () => number): Allowance {
   let calls: readonly number[] = [];
   let today = Number.NaN;
@@ -44,10 +44,10 @@ export function createAllowance(settings: AllowanceSettings, now: () => number):
   };
   const refusal = (usd: number): string | undefined => {
     if (calls.length >= settings.maxCallsPerHour)
-      return `${settings.maxCallsPerHour} calls in this hour`;
+      return `the limit of ${settings.maxCallsPerHour} calls per hour is reached`;
     const { maxUsdPerDay } = settings;
     const isOver = maxUsdPerDay !== undefined && usd > 0 && spent + usd > maxUsdPerDay;
-    return isOver ? `${maxUsdPerDay} USD a day would be exceeded` : undefined;
+    return isOver ? `the limit of ${maxUsdPerDay} USD per day would be exceeded` : undefined;
   };
   return {
     ask: (worst) => {

@@ -1,4 +1,4 @@
-/** Asks the configured model one question over HTTP. Throws a sentence for people, in which no key is quoted. */
+/** Asks the configured model one question over HTTP. Its errors are sentences for people and never quote the key. */
 
 import { errorMessage, PlimsollError } from "../../message/error.ts";
 import type { JsonValue } from "../../message/json.ts";
@@ -18,7 +18,7 @@ export interface ModelSettings {
   readonly provider: AskedServer;
   readonly model: string;
   readonly baseUrl?: string;
-  /** Name of the environment variable that holds the key; the key itself is never configured. */
+  /** Name of the environment variable with the key. The key itself is never configured. */
   readonly apiKeyEnv: string;
 }
 
@@ -31,10 +31,10 @@ export interface Question extends Omit<OneQuestion, "model"> {
   readonly signal: AbortSignal;
 }
 
-/** No answer within its limit of tokens is nearly as large. */
+/** In bytes. No answer within its token limit is nearly this large. */
 const maxBytes = 4_000_000;
 
-/** Asks once: no second attempt, no redirect followed. Contract: rejects for everything that is no answer in the server's form. */
+/** Asks once: no second attempt, no redirects. Contract: rejects unless the server answers in its own form. */
 export async function askModel(
   settings: ModelSettings,
   outside: ModelOutside,
@@ -57,14 +57,14 @@ function send(
   { signal, ...question }: Question,
 ): Promise<Response> {
   if (key === undefined && needsKey(provider))
-    throw new PlimsollError("CONFIG_INVALID", `The summariser needs a key in ${apiKeyEnv}.`);
+    throw new PlimsollError("CONFIG_INVALID", `The summariser needs a key. Set ${apiKeyEnv}.`);
   const url = questionUrl(provider, baseUrl);
   if (url === undefined)
-    throw new PlimsollError("CONFIG_INVALID", "A compatible summariser needs a baseUrl.");
+    throw new PlimsollError("CONFIG_INVALID", "The summariser has no address. Set its baseUrl.");
   if (url.username !== "" || url.password !== "")
     throw new PlimsollError(
       "CONFIG_INVALID",
-      `The summariser's baseUrl must not hold a user name or a password: put the key in ${apiKeyEnv}.`,
+      `The summariser's baseUrl must not contain a user name or a password. Put the key into ${apiKeyEnv}.`,
     );
   return (outside.fetch ?? fetch)(url, {
     method: "POST",
@@ -90,8 +90,7 @@ async function read(provider: AskedServer, response: Response): Promise<OneAnswe
     const words = answer?.error ?? text;
     throw new Error(`the model's server answered ${status}${words === "" ? "" : `: ${words}`}`);
   }
-  if (answer === undefined)
-    throw new Error("the model's server answered with something else than JSON");
+  if (answer === undefined) throw new Error("the model's server did not answer with JSON");
   if (answer.error !== undefined) throw new Error(`the model's server said: ${answer.error}`);
   return answer;
 }
@@ -115,7 +114,7 @@ function parsed(text: string): JsonValue | undefined {
   }
 }
 
-/** `fetch` says "fetch failed" and hides the reason one level down. */
+/** `fetch` only says "fetch failed". The reason is in its `cause`. */
 function sentenceOf(error: unknown): string {
   const cause = error instanceof Error && !PlimsollError.is(error) ? error.cause : undefined;
   if (!(cause instanceof Error)) return errorMessage(error);

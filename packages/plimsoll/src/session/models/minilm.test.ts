@@ -1,4 +1,4 @@
-/** The loader of sentence models, with the package's place taken: what it is asked for, and what happens when it fails. */
+/** The loader of sentence models with a fake package: what it asks the package for, and what happens when it fails. */
 
 import { describe, expect, test } from "vitest";
 import { PlimsollError } from "../../message/error.ts";
@@ -14,7 +14,7 @@ interface Asked {
 
 type Tensor = { readonly data: ArrayLike<number>; readonly dims: readonly number[] };
 
-/** The length of a text and a constant, as a vector. */
+/** A vector of the length of the text and a constant. */
 const lengths = (texts: readonly string[]): Tensor => ({
   data: Float32Array.from(texts.flatMap((text) => [text.length, 1])),
   dims: [texts.length, 2],
@@ -140,6 +140,6 @@ describe("embedding", () => {
   ])("an answer of another shape is refused: %j", async (tensor) => {
     const { importModule } = fake(() => tensor);
     const { embed } = await loadMiniLm({ folder: "/m" }, { importModule });
-    await expect(embed(["a"])).rejects.toThrow("no model of sentences");
+    await expect(embed(["a"])).rejects.toThrow("not a sentence model");
   });
 });

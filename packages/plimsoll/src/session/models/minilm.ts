@@ -1,6 +1,6 @@
 /**
- * MiniLM, or any other model of sentences: a sharper judge of relevance than word vectors. It needs a package that is not
- * among our dependencies, since it weighs half a gigabyte; whoever wants it installs it.
+ * MiniLM, or any other sentence model, which judges relevance better than word vectors. It needs a package that Plimsoll does not
+ * depend on, because it takes half a gigabyte. Users who want it install it themselves.
  */
 
 import { isAbsolute, resolve } from "node:path";
@@ -10,14 +10,14 @@ import type { Embedder } from "../../search/embed.ts";
 import { withTimeout } from "../../workers/with-timeout.ts";
 
 export type MiniLmSource =
-  /** A folder with config.json, tokenizer.json and onnx/model.onnx: nothing is downloaded. */
+  /** A folder with config.json, tokenizer.json and onnx/model.onnx. Nothing is downloaded. */
   | { readonly folder: string }
-  /** A name on the Hugging Face hub, downloaded once and kept by the package. */
+  /** A name on the Hugging Face hub. The package downloads the model once and keeps it. */
   | { readonly model: string };
 
 export interface MiniLmParts {
   readonly importModule?: (name: string) => Promise<unknown>;
-  /** After this a batch has failed. */
+  /** In milliseconds. A batch that takes longer has failed. */
   readonly timeoutMs?: number;
 }
 
@@ -44,7 +44,7 @@ interface Transformers {
   ): Promise<Extract>;
 }
 
-/** Contract: throws CONFIG_INVALID, with a sentence that says what to do, when the package or the model is missing. */
+/** Contract: throws CONFIG_INVALID if the package or the model is missing. The message says what to do. */
 export async function loadMiniLm(
   source: MiniLmSource = { model: defaultModel },
   { importModule = (name) => import(name), timeoutMs = defaultTimeoutMs }: MiniLmParts = {},
@@ -57,7 +57,7 @@ export async function loadMiniLm(
     local_files_only: isLocal,
   }).catch((cause: unknown) => {
     throw invalid(
-      `The embedding model "${model}" cannot be loaded (${errorMessage(cause)}): give a folder with config.json, tokenizer.json and onnx/model.onnx, or leave it out to go by word vectors.`,
+      `The embedding model "${model}" cannot be loaded (${errorMessage(cause)}). Name a folder with config.json, tokenizer.json and onnx/model.onnx, or remove the setting to use word vectors.`,
       cause,
     );
   });
@@ -110,7 +110,7 @@ function rowsOf({ data, dims }: Tensor, count: number): readonly Float32Array[] 
   if (dims.length !== 2 || rows !== count || data.length !== count * width)
     throw new PlimsollError(
       "INTERNAL",
-      `The embedding model gave ${dims.join(" × ")} numbers for ${count} texts: it is no model of sentences.`,
+      `The embedding model returned ${dims.join(" × ")} numbers for ${count} texts, so it is not a sentence model. Choose another one.`,
     );
   return Array.from({ length: count }, (_, row) =>
     Float32Array.from({ length: width }, (_value, column) => data[row * width + column] ?? 0),

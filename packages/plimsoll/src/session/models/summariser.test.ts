@@ -19,7 +19,7 @@ afterEach(async () => {
   }
 });
 
-/** A provider on this machine, and what it was asked. */
+/** A provider on this machine, and the requests that it received. */
 async function provider(answer: Answer): Promise<{ url: string; asked: Asked[] }> {
   const asked: Asked[] = [];
   const server = createServer((request, response) => {
@@ -240,7 +240,7 @@ describe("it fails in words, and never throws, when", () => {
     expect(answer).toEqual({
       kind: "failed",
       reason:
-        "The summariser's baseUrl must not hold a user name or a password: put the key in SMALL_KEY.",
+        "The summariser's baseUrl must not contain a user name or a password. Put the key into SMALL_KEY.",
     });
   });
 
@@ -288,7 +288,7 @@ describe("it fails in words, and never throws, when", () => {
     const controller = new AbortController();
     const answer = summariserFor(url, { signal: controller.signal }).ask();
     controller.abort();
-    expect(await answer).toEqual({ kind: "failed", reason: "it was called off" });
+    expect(await answer).toEqual({ kind: "failed", reason: "it was cancelled" });
   });
 
   test.each([
@@ -321,7 +321,7 @@ describe("it fails in words, and never throws, when", () => {
 
   test("there is no key, or no address", async () => {
     const noKey = await summariserFor("http://127.0.0.1:1/v1", { apiKeyEnv: "NONE" }).ask();
-    expect(noKey).toEqual({ kind: "failed", reason: "The summariser needs a key in NONE." });
+    expect(noKey).toEqual({ kind: "failed", reason: "The summariser needs a key. Set NONE." });
     const { summarise } = createSummariser(
       { provider: "compatible", model: "small", apiKeyEnv: "NONE" },
       { now: () => 0, env: {} },
@@ -344,7 +344,10 @@ describe("the allowance", () => {
     const { ask } = summariserFor(url, { maxCallsPerHour: 2, now: () => time });
     await ask();
     await ask();
-    expect(await ask()).toEqual({ kind: "failed", reason: "2 calls in this hour" });
+    expect(await ask()).toEqual({
+      kind: "failed",
+      reason: "the limit of 2 calls per hour is reached",
+    });
     expect(asked).toHaveLength(2);
     time = 3_600_000;
     await ask();
@@ -364,7 +367,10 @@ describe("the allowance", () => {
     expect(summariser.spentUsdToday()).toBeCloseTo(0.002);
     expect((await ask()).kind).toBe("text");
     expect((await ask()).kind).toBe("text");
-    expect(await ask()).toEqual({ kind: "failed", reason: "0.008 USD a day would be exceeded" });
+    expect(await ask()).toEqual({
+      kind: "failed",
+      reason: "the limit of 0.008 USD per day would be exceeded",
+    });
     expect(asked).toHaveLength(3);
     time = 86_400_000;
     expect((await ask()).kind).toBe("text");

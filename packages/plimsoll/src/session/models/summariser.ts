@@ -1,4 +1,4 @@
-/** Summaries written by a model: time-boxed, within an allowance, and never a reason for anything to fail. */
+/** Summaries written by a model, within a time limit and an allowance. A failure here never makes anything else fail. */
 
 import { type FencedText, summaryPrompt } from "../../compact/summary/prompt.ts";
 import { errorMessage } from "../../message/error.ts";
@@ -9,13 +9,13 @@ import { createAllowance, type Prices, type Tokens } from "./allowance.ts";
 import { askModel, type ModelOutside, type ModelSettings } from "./ask-model.ts";
 
 export interface SummariserSettings extends ModelSettings, Prices {
-  /** Of one summary; 1,000. */
+  /** Maximum number of tokens of one summary. Default: 1,000. */
   readonly maxTokens?: number;
-  /** 10,000 */
+  /** In milliseconds. Default: 10,000. */
   readonly timeoutMs?: number;
-  /** Holds only where prices are known. */
+  /** Applies only if the prices are known. */
   readonly maxUsdPerDay?: number;
-  /** 30 */
+  /** Default: 30. */
   readonly maxCallsPerHour?: number;
 }
 
@@ -26,29 +26,29 @@ export interface SummariserOutside extends ModelOutside {
 
 export interface SummariserTask {
   readonly source: readonly FencedText[];
-  /** The text of the summary that the new one takes the place of. */
+  /** The text of the summary that the new one replaces. */
   readonly earlier?: string;
   readonly maxTokens: number;
   readonly signal: AbortSignal;
 }
 
-/** Text is as the model wrote it: it must pass the survival gate before anyone sees it. */
+/** The text is as the model wrote it. It must pass the survival gate before anybody sees it. */
 export type ModelSummary =
   | { readonly kind: "text"; readonly text: string; readonly usage: Usage }
   | { readonly kind: "failed"; readonly reason: string };
 
 export interface Summariser {
-  /** Contract: settles within the time-out, and never rejects. */
+  /** Contract: settles within the time limit, and never rejects. */
   summarise(task: SummariserTask): Promise<ModelSummary>;
   spentUsdToday(): number;
 }
 
 const defaults = { maxTokens: 1_000, timeoutMs: 10_000, maxCallsPerHour: 30 } as const;
-/** For the worst case: hardly any text has more tokens than a third of its characters … */
+/** Worst case of the input: hardly any text has fewer characters per token. */
 const charsPerToken = 3;
-/** … and no answer within its limit has more characters than this for a token. */
+/** Worst case of the answer: no answer within its limit has more characters per token. */
 const maxCharsPerToken = 16;
-/** Errors of a provider can repeat what was sent to it. */
+/** In characters. A provider's error may repeat the request. */
 const maxReasonChars = 300;
 
 export function createSummariser(
@@ -89,13 +89,13 @@ export function createSummariser(
   };
 }
 
-/** Undefined unless the provider reported both figures. */
+/** Undefined unless the provider has reported both figures. */
 function tokensOf(usage: Usage | undefined): Tokens | undefined {
   const isWhole = usage !== undefined && usage.inputTokens > 0 && usage.outputTokens > 0;
   return isWhole ? { inputTokens: usage.inputTokens, outputTokens: usage.outputTokens } : undefined;
 }
 
-/** Also for what does not heed its signal. */
+/** Also stops waiting for work that ignores its signal. */
 async function withinTime<T>(
   run: (signal: AbortSignal) => Promise<T>,
   outer: AbortSignal,
@@ -103,7 +103,7 @@ async function withinTime<T>(
 ): Promise<T> {
   const late = new AbortController();
   const calledOff = Promise.withResolvers<never>();
-  const onAbort = (): void => calledOff.reject(new Error("it was called off"));
+  const onAbort = (): void => calledOff.reject(new Error("it was cancelled"));
   if (outer.aborted) onAbort();
   outer.addEventListener("abort", onAbort, { once: true });
   const work = Promise.race([run(AbortSignal.any([outer, late.signal])), calledOff.promise]);

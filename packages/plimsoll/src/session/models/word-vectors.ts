@@ -6,7 +6,7 @@ import { readWordVectors, type WordVectors } from "../../search/vectors.ts";
 const file = new URL("../../../data/words.bin", import.meta.url);
 let loading: Promise<WordVectors | undefined> | undefined;
 
-/** Contract: undefined when there is no such file; everything works without, it only finds fewer synonyms. */
+/** Contract: undefined if there is no such file. Everything works without it, but finds fewer synonyms. */
 export function loadWordVectors(): Promise<WordVectors | undefined> {
   loading ??= readFile(file).then(readWordVectors, isMissing);
   return loading;

@@ -1,4 +1,4 @@
-/** Compaction and a fresh start by hand, on what the store has of a conversation. */
+/** Compaction and fresh starts by hand, on a conversation in the store. */
 
 import { truncateKeeping } from "../../compact/strategies/truncate.ts";
 import type { Keep } from "../../compact/units/truncation-range.ts";
@@ -22,9 +22,9 @@ import type { TurnContext } from "../turn/context.ts";
 import { type DraftWorld, type StoredPlace, storedDraft } from "./draft-from-store.ts";
 
 export interface CompactOptions {
-  /** By units … */
+  /** How much of the middle to keep … */
   readonly keep?: Keep;
-  /** … or to a number of tokens; without either, as deep as a turn would go. */
+  /** … or how many tokens to compact to. Without either, it goes as deep as a turn would. */
   readonly budget?: number;
 }
 
@@ -93,7 +93,7 @@ export async function resetNow(
   return done;
 }
 
-/** What an undo brought back was pinned so that no turn takes it out again: whoever wants a fresh start means that too. */
+/** An undo pins what it brings back, so that no turn takes it out again. A user who asks for a fresh start wants it out, too. */
 function overUndone(strategy: Strategy): Strategy {
   return {
     ...strategy,
@@ -117,10 +117,10 @@ interface Applying {
   readonly goalFor: (room: Room) => Goal;
 }
 
-/** In Plimsoll's own tokens. `scale` is how many tokens the provider counts for each of them. */
+/** In Plimsoll's own tokens. `scale`: the provider's tokens for each of them. */
 interface Room {
   readonly limit: number;
-  /** What no compaction takes out. */
+  /** Tokens that no compaction takes out. */
   readonly head: number;
   readonly scale: number;
 }
@@ -166,12 +166,12 @@ async function applyNow(
 
 type ApplyWorld = ReportWorld & DraftWorld;
 
-/** What no compaction takes out, in Plimsoll's own tokens. */
+/** Tokens that no compaction takes out, as Plimsoll counts them. */
 function headOf(draft: Draft, { measured: { total, conversation } }: Sized): number {
   return total - conversation + firstWordsTokens(draft);
 }
 
-/** Undefined: the store has it. Else why nothing has changed. */
+/** Stores the compaction. Undefined: it is stored. Otherwise, why nothing has changed. */
 async function keep(
   store: EditStore,
   draft: Draft,
@@ -182,12 +182,12 @@ async function keep(
     return new PlimsollError(
       "NOTHING_TO_DO",
       failure === undefined
-        ? "There is nothing to take out: the conversation is short, or what is left must stay."
+        ? "There is nothing to take out: the conversation is short, or the rest of it must stay."
         : `Nothing was taken out: ${failure}.`,
       { status: 409 },
     );
   if ((await commitCompaction(store, draft, compaction)) !== "unsaved") return undefined;
-  return new PlimsollError("STORE_FAILED", "The store could not keep it: nothing was changed.", {
+  return new PlimsollError("STORE_FAILED", "The store failed, so nothing was changed. Try again.", {
     status: 503,
   });
 }

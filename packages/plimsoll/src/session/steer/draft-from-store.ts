@@ -1,4 +1,4 @@
-/** A conversation as it is in the store, as if it were to be sent now: for looking at it, and for steering it. */
+/** A draft from the store, as if the conversation were sent now. For looking at a conversation, and for steering it. */
 
 import { measurement as measure } from "../../budget/measure.ts";
 import type { Count } from "../../budget/tokenizer.ts";
@@ -20,9 +20,9 @@ import { type Preamble, storedLeadingMessages } from "../measure/preamble.ts";
 import { scaleOf } from "../measure/provider-tokens.ts";
 import type { TurnContext } from "../turn/context.ts";
 
-/** What steering needs of the world. */
+/** The services that steering needs. */
 export interface SteerContext extends TurnContext {
-  /** What people are shown of a window, and its size as they are told it. */
+  /** The picture of a window that people see, and its size as they see it. */
   readonly picture: Pictures;
 }
 
@@ -40,10 +40,10 @@ export interface ReadableView {
   readonly limit: number | null;
 }
 
-/** What it takes to read a conversation out of the store. */
+/** The services for reading a conversation from the store. */
 export type DraftWorld = Pick<TurnContext, "store" | "saver" | "targets" | "facts" | "now">;
 
-/** The conversation as it is in the store, as if it were to be sent now. */
+/** The stored conversation as a draft, as if it were sent now. */
 export async function storedDraft(context: DraftWorld, place: StoredPlace): Promise<Draft> {
   const { log, branch, lastTurn } = place;
   const wire = wireOf(log);
@@ -58,7 +58,7 @@ export async function storedDraft(context: DraftWorld, place: StoredPlace): Prom
     nodes.map(({ seq }) => bodies.get(seq) ?? new Uint8Array()),
     target.ruler,
   );
-  // Each message has the mark that it was first sent with; the client has moved it on since, with every turn.
+  // A stored message has the cache mark that it was first sent with. The client has moved the mark on with every turn since.
   const path: Path = {
     ...pathOfNodes(log, nodes, bodies, learned),
     branch: branch.record.id,
@@ -98,7 +98,7 @@ export async function storedDraft(context: DraftWorld, place: StoredPlace): Prom
   };
 }
 
-/** By number. A system prompt that is among the messages is the one that the client sent last. */
+/** By number. A system prompt among the messages is the one that the client sent last. */
 async function storedBodies(
   { store }: Pick<DraftWorld, "store">,
   { log, lastTurn }: StoredPlace,
@@ -113,7 +113,7 @@ async function storedBodies(
   return bodies;
 }
 
-/** System prompt and tools as the last turn had them: the provider's tokens there, Plimsoll's own here. */
+/** System prompt and tools of the last turn, converted from the provider's tokens to Plimsoll's. */
 function headOf({ branch, lastTurn }: StoredPlace, messages: readonly LogMessage[]): Preamble {
   const scale = scaleOf(branch.record);
   const { system = 0, tools = 0 } = lastTurn?.measurement ?? {};

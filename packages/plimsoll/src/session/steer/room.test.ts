@@ -1,4 +1,4 @@
-/** By hand, where the head is large or a limit is only wished for: what goes, what comes back, and what is said of it. */
+/** Steering by hand when the head is large or the limit is only a wish: what goes, what comes back, and what the user is told. */
 
 import { afterEach, expect, test } from "vitest";
 import {
@@ -100,7 +100,7 @@ const inTheWay: readonly (readonly [string, Scene, RegExp])[] = [
       resultTokens: 2_000,
       turns: 7,
     },
-    /The window would hold it; the configuration allows 10000 .*context_budget/,
+    /The window has room for it, but the configuration allows only 10000 tokens .*context_budget/,
   ],
   [
     "a budget beside a window that nobody knows",
@@ -109,7 +109,7 @@ const inTheWay: readonly (readonly [string, Scene, RegExp])[] = [
       resultTokens: 2_000,
       turns: 7,
     },
-    /the configuration allows 10000/,
+    /the configuration allows only 10000/,
   ],
   [
     "what is kept free for the answer",
@@ -119,7 +119,7 @@ const inTheWay: readonly (readonly [string, Scene, RegExp])[] = [
       turns: 10,
       maxTokens: 10_000,
     },
-    /not beside what is kept free for the answer: 25000 are left/,
+    /part of it stays free for the answer, which leaves 25000 tokens/,
   ],
   [
     "the window",

@@ -1,4 +1,4 @@
-/** Whether a view that somebody wants back has room, and what is in its way. */
+/** Checks whether a view that a user wants back has room, and says what is in the way. */
 
 import { ownLimitsOf } from "../../config/limits.ts";
 import { PlimsollError } from "../../message/error.ts";
@@ -9,11 +9,11 @@ import type { StoredPlace } from "./draft-from-store.ts";
 
 export interface SteeredSize {
   readonly tokens: number;
-  /** Images and documents, more than the provider takes. */
+  /** Number of images and documents above the provider's maximum. */
   readonly tooMany: number;
 }
 
-/** Contract: throws a PlimsollError that says what is missing. A window that nobody knows refuses nothing. */
+/** Contract: throws a PlimsollError that says how much too large it is. If nobody knows the window, nothing is refused. */
 export function checkRoom(
   world: Pick<TurnContext, "config">,
   { branch, lastTurn }: StoredPlace,
@@ -28,7 +28,7 @@ export function checkRoom(
   const isOverWindow = !isGuess && tokens > window;
   throw new PlimsollError(
     "TOKEN_LIMIT_EXCEEDED",
-    `This would not fit: ${missing} tokens are missing. ${wayOut({ isOverWindow, hasBudget, limit })}`,
+    `This would not fit: it is ${missing} tokens too large. ${wayOut({ isOverWindow, hasBudget, limit })}`,
     { status: 409, fields: { missingTokens: missing } },
   );
 }
@@ -36,12 +36,12 @@ export function checkRoom(
 function tooManyMedia(tooMany: number): PlimsollError {
   return new PlimsollError(
     "TOKEN_LIMIT_EXCEEDED",
-    `This would not fit: ${tooMany} images or documents more than the provider takes in one request.`,
+    `This would not fit: it has ${tooMany} more images or documents than the provider accepts in one request.`,
     { status: 409, fields: { tooManyMedia: tooMany } },
   );
 }
 
-/** The configuration holds requests like the last one below what the window takes. */
+/** Whether the configuration limits requests like the last one to less than the window. */
 function isBudgeted(
   { config }: Pick<TurnContext, "config">,
   { record: { agent } }: BranchState,
@@ -60,6 +60,6 @@ interface InTheWay {
 function wayOut({ isOverWindow, hasBudget, limit }: InTheWay): string {
   if (isOverWindow) return "Take something else out first, or use a model with a larger window.";
   return hasBudget
-    ? `The window would hold it; the configuration allows ${limit} (agent.context_budget, context_config). Take something else out first, or allow more.`
-    : `The window would hold it, but not beside what is kept free for the answer: ${limit} are left. Take something else out first, or ask for shorter answers.`;
+    ? `The window has room for it, but the configuration allows only ${limit} tokens (agent.context_budget, context_config). Take something else out first, or allow more.`
+    : `The window has room for it, but part of it stays free for the answer, which leaves ${limit} tokens. Take something else out first, or ask for shorter answers.`;
 }

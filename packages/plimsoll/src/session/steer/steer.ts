@@ -1,6 +1,6 @@
 /**
- * Steering the view by hand: undo, restore, checkpoint, pin, compact. All of it appends edits; nothing is ever
- * taken back. What comes back into the view is pinned, so that the next turn does not take it out again.
+ * Steers the view by hand: undo, restore, checkpoint, pin, compact. All of them append edits; nothing is ever deleted. Content
+ * that comes back into the view is pinned, so that the next turn does not take it out again.
  */
 
 import { type Edit, type EditAction, type NewEdit, ownTools } from "../../message/edit.ts";
@@ -36,18 +36,18 @@ import { diffViews, type ViewDiff } from "./view-diff.ts";
 export interface Steered {
   readonly branch: string;
   readonly edits: readonly number[];
-  /** What would be sent now, as the provider counts: system prompt and tools among it. */
+  /** Size of the next request as the provider counts it, including system prompt and tools. */
   readonly tokens: number;
   readonly limit: number | null;
 }
 
 export interface ResetOptions {
   readonly reason?: string;
-  /** Of the caller's own: the handover says to continue it. */
+  /** The task in the caller's own words. The handover says to continue it. */
   readonly task?: string;
 }
 
-/** Before and after, and what did it. */
+/** The sizes before and after, and the strategies that made the difference. */
 export type Compacted = Steered & CompactionDone;
 
 /** Contract: rejects with a PlimsollError that says what to do. */
@@ -61,23 +61,23 @@ export interface Steering {
     session: string,
     options: { readonly label?: string; readonly branch?: string },
   ): Promise<{ readonly id: string }>;
-  /** Messages by their number in the log. */
+  /** `first` and `last` are numbers of messages in the log. */
   pin(
     session: string,
     options: { readonly first: number; readonly last?: number; readonly branch?: string },
   ): Promise<Steered & { readonly id: number }>;
-  /** A pin by its id. */
+  /** Releases the pin with this id. */
   release(session: string, options: { readonly pin: number }): Promise<Steered>;
   compact(
     session: string,
     options: CompactOptions & { readonly branch?: string },
   ): Promise<Compacted>;
-  /** Starts afresh: one handover in place of what came before. */
+  /** Starts afresh: one handover replaces the conversation so far. */
   reset(session: string, options: ResetOptions & { readonly branch?: string }): Promise<Compacted>;
-  /** The next turn starts afresh. */
+  /** Makes the next turn start afresh. */
   milestone(session: string, options: ResetOptions & { readonly branch?: string }): Promise<void>;
   view(session: string, branch?: string): Promise<ReadableView>;
-  /** What the model saw at one point and sees at another; without the second, now. */
+  /** Compares the view at one point with the view at another, or with the current one. */
   diff(
     session: string,
     points: { readonly from: RestorePoint; readonly to?: RestorePoint; readonly branch?: string },
@@ -127,7 +127,7 @@ export function createSteering(context: SteerContext): Steering {
           ({ seq, action }) => seq === pin && action.kind === "pin",
         );
         if (pinned === undefined)
-          throw unknownPoint(`There is no pin ${pin} that holds: GET …/edits lists them.`);
+          throw unknownPoint(`There is no active pin ${pin}. GET …/edits lists them.`);
         const made = await append(context, place, "release", [{ kind: "revert", edit: pin }]);
         return steered(context, place, made);
       }),
@@ -171,15 +171,15 @@ async function placeOf(
 ): Promise<Place> {
   const log = await context.sessions.byId(session);
   const turns = await context.store.turns(session, 50);
-  // Without a name, the one that was sent last: what came first may be a title that a client has asked for on the side.
+  // Without a name, take the branch that was sent last. The first one may only be a request for a title.
   const last = log?.branches.get(turns[0]?.branch ?? "") ?? [...(log?.branches.values() ?? [])][0];
   const branch = wanted === undefined ? last : log?.branches.get(wanted);
   if (log === undefined || branch === undefined)
     throw new PlimsollError(
       "SESSION_UNKNOWN",
       log === undefined
-        ? `There is no session ${session}: \`plimsoll sessions\` lists them.`
-        : `There is no branch ${wanted ?? ""} in this session: GET /api/sessions/${session} lists them.`,
+        ? `There is no session ${session}. \`plimsoll sessions\` lists them.`
+        : `There is no branch ${wanted ?? ""} in this session. GET /api/sessions/${session} lists them.`,
       { status: 404 },
     );
   const path = pathOfBranch(log, branch.record);
@@ -192,7 +192,7 @@ async function placeOf(
   };
 }
 
-/** Where an edit was made; without one, where the last one was. */
+/** The branch on which an edit was made. Without a number, that of the last edit. */
 async function branchOf(
   { sessions }: SteerContext,
   session: string,
@@ -213,7 +213,7 @@ async function undo(
   const isOfView = ({ action }: Edit): boolean =>
     action.kind !== "pin" && action.kind !== "checkpoint" && action.kind !== "expand";
   const undone = revertedIn(made);
-  // A compaction that only took lookups back left nothing but that.
+  // A compaction may have done nothing but revert lookups. Then its revert is undone.
   const tookBack = made.findLast(
     ({ seq, action, strategy }) =>
       action.kind === "revert" && strategy === ownTools && !undone.has(seq),
@@ -225,17 +225,17 @@ async function undo(
   if (edit === undefined)
     throw unknownPoint(
       wanted === undefined
-        ? "There is nothing to undo: no edit holds on this branch."
-        : `There is no edit ${wanted}: \`plimsoll edits\` lists them.`,
+        ? "There is nothing to undo: no edit is active on this branch."
+        : `There is no edit ${wanted}. \`plimsoll edits\` lists them.`,
     );
   const reverts = made
     .filter(({ step, seq }) => step === edit.step && !undone.has(seq))
     .map(({ seq }): EditAction => ({ kind: "revert", edit: seq }));
-  if (reverts.length === 0) throw unknownPoint(`Edit ${edit.seq} was undone already.`);
+  if (reverts.length === 0) throw unknownPoint(`Edit ${edit.seq} has already been undone.`);
   return steer(context, place, "undo", reverts);
 }
 
-/** What held then holds again, and nothing else: also where the client goes back behind the place at which this was wanted. */
+/** Makes exactly the edits of that point active again. This holds even if the client later goes back to before the restore. */
 async function restore(context: SteerContext, place: Place, point: RestorePoint): Promise<Steered> {
   const { log, path, view } = place;
   const made = editsOn(place);
@@ -246,20 +246,20 @@ async function restore(context: SteerContext, place: Place, point: RestorePoint)
   const isSame =
     edits.length === view.edits.length && edits.every((edit) => view.edits.includes(edit));
   if (isSame)
-    throw new PlimsollError("NOTHING_TO_DO", "The view is as it was at this point.", {
+    throw new PlimsollError("NOTHING_TO_DO", "The view is already as it was at this point.", {
       status: 409,
     });
   const reverts = madeSince(made, to).map((edit): EditAction => ({ kind: "revert", edit }));
   return steer(context, place, "restore", [action, ...reverts]);
 }
 
-/** Of this branch, and of those that it came from. */
+/** The edits of this branch, and of those that it came from. */
 function editsOn({ log, path }: Place): readonly Edit[] {
   const indexOf = indexOn(path, log);
   return log.edits.filter((edit) => isAnchoredOn(indexOf, edit));
 }
 
-/** Reverts, and pins for what comes back; refused when the view would not fit then. */
+/** Adds the reverts, and pins for everything that comes back. Refused if the view would not fit then. */
 async function steer(
   context: SteerContext,
   place: Place,
@@ -297,11 +297,10 @@ function pinAction(
     const chain = node && looseChainOf(node);
     if (chain !== undefined && indexOn(path, log)(chain) !== undefined) return chain;
     throw unknownPoint(
-      `There is no message ${seq} on this branch: \`plimsoll log\` shows their numbers.`,
+      `There is no message ${seq} on this branch. \`plimsoll log\` shows their numbers.`,
     );
   });
-  if (first > last)
-    throw unknownPoint(`Message ${last} stands before message ${first}: turn them round.`);
+  if (first > last) throw unknownPoint(`Message ${last} comes before message ${first}. Swap them.`);
   return { kind: "pin", first: chains[0] ?? "", last: chains[1] ?? "" };
 }
 
@@ -356,12 +355,12 @@ async function append(
     },
   });
   if (saved === "stored") return edits;
-  throw new PlimsollError("STORE_FAILED", "The store could not keep it: nothing was changed.", {
+  throw new PlimsollError("STORE_FAILED", "The store failed, so nothing was changed. Try again.", {
     status: 503,
   });
 }
 
-/** From what the last turn came to: only what was said since, and what is different, is added or taken off. */
+/** Starts from the size of the last turn, and adds only the messages since then and the difference between the views. */
 async function measureWith(context: DraftWorld, place: Place, other: View): Promise<SteeredSize> {
   const { path, lastTurn } = place;
   const draft = await storedDraft(context, place);
@@ -376,13 +375,13 @@ async function measureWith(context: DraftWorld, place: Place, other: View): Prom
   return { tokens: lastTurn.tokensAfter + told(more, scaleOf(place.branch.record)), tooMany };
 }
 
-/** The view of the last turn, whose size is known: without what somebody has steered since. */
+/** The view of the last turn, whose size is known. It does not include steering since then. */
 function viewSent({ log, path, lastTurn }: Place): View {
   const sent = log.edits.filter(({ at }) => at <= (lastTurn?.endedAt ?? 0));
   return foldView(indexOn(path, log), sent);
 }
 
-/** The first message that the last request did not have; 0: its end is not on this path. */
+/** Index of the first message that the last request did not have. 0: the end of that request is not on this path. */
 function behindLastRequest({ path, lastTurn }: Place): number {
   let since = path.length;
   while (since > 0 && path.seqAt(since - 1) !== lastTurn?.requestTip) since--;

@@ -1,11 +1,11 @@
-/** Two views of one conversation, held against each other: what the model saw at one point, and at another. */
+/** Compares two views of one conversation: what the model saw at one point, and at another. */
 
 import type { JsonValue } from "../../message/json.ts";
 import { indexOn, type Path } from "../log/path.ts";
 import { foldView } from "../log/view.ts";
 import { readableView, type SteerContext, type StoredPlace } from "./draft-from-store.ts";
 
-/** By their places in the two views. */
+/** `before` and `after` are indexes in the two views. */
 export type DiffRow =
   | { readonly kind: "same"; readonly before: number; readonly after: number }
   | {
@@ -19,9 +19,9 @@ export type DiffRow =
   | { readonly kind: "added"; readonly after: number; readonly is: JsonValue };
 
 export interface ComparedView {
-  /** The last edit that holds. */
+  /** Number of the last edit in this view. */
   readonly seq: number;
-  /** Of the whole window, as the provider counts. */
+  /** Tokens of the whole window, as the provider counts them. */
   readonly tokens: number;
   readonly messages: number;
 }
@@ -33,7 +33,7 @@ export interface ViewDiff {
   readonly rows: readonly DiffRow[];
 }
 
-/** Both with all messages that there are by now: only what was edited differs. */
+/** Both views have all messages up to now, so only edits make a difference. */
 export async function diffViews(
   context: SteerContext,
   place: StoredPlace & { readonly path: Path },
@@ -64,8 +64,8 @@ function seenAt(
 }
 
 /**
- * Views keep the order of what was said, so equal messages are met in order. What stands between two of them on both sides,
- * message by message, has changed; what is left of the longer side was taken out or put in.
+ * Views keep the order of the conversation, so equal messages are matched in order. The messages between two matches are paired
+ * one by one, and each pair counts as changed. Messages left over on the longer side were removed or added.
  */
 export function diffRows(
   before: readonly JsonValue[],
@@ -88,7 +88,7 @@ export function diffRows(
   return rows;
 }
 
-/** Places of equal messages, going forward on both sides. */
+/** Indexes of equal messages, increasing on both sides. */
 function meetings(
   before: readonly JsonValue[],
   after: readonly JsonValue[],

@@ -1,4 +1,4 @@
-/** Excerpts, receipts and judgements in a thread: the same as in place, and others are never kept waiting for them. */
+/** Excerpts, receipts and validation in a thread: the results are the same as in place, and others never wait for them. */
 
 import { Worker } from "node:worker_threads";
 import { afterEach, expect, test } from "vitest";
@@ -15,7 +15,7 @@ import type { ToThread } from "../../workers/thread.ts";
 import { type CompactThreads, createCompactThreads } from "./compact-thread.ts";
 import type { CompactJob } from "./compact-worker.ts";
 
-/** What was sent to threads, by kind of job. */
+/** The jobs that were sent to threads, by kind. */
 let sent: string[] = [];
 const opened: CompactThreads[] = [];
 
@@ -68,7 +68,7 @@ function goalOf({ tokens }: VisibleConversation, share = 0.3): Goal {
   return { limitTokens: wanted, tokens: wanted, floorTokens: Math.floor(wanted * 0.86) };
 }
 
-/** As data: texts for a handle that is always the same. */
+/** The proposals as plain data, with texts for a handle that is always the same. */
 function told(proposals: readonly Proposal[]): unknown {
   const taken = { handle: "pl_x", messages: 1, tokens: 1 };
   return proposals.map((proposal) =>
@@ -152,7 +152,7 @@ test("what is closed meanwhile is not made here instead", async () => {
   const own = threads();
   const excerpt = own.excerpt.propose(slow, goalOf(slow));
   const text = "cargo ".repeat(100_000);
-  // It waits behind the excerpt.
+  // It waits for the excerpt.
   const judging = own.validate({ wire: "anthropic", bodyText: JSON.stringify({ text }) });
   const settled = Promise.allSettled([excerpt, judging]);
   await begun.promise;

@@ -1,4 +1,4 @@
-/** Excerpts, receipts and judgements of large conversations, made in threads: requests of others go on meanwhile. */
+/** Makes excerpts and receipts of large conversations, and validates them, in threads. Other requests go on meanwhile. */
 
 import { Worker } from "node:worker_threads";
 import { type ReceiptWork, receiptFrom } from "../../compact/evidence/receipt-work.ts";
@@ -21,25 +21,25 @@ export interface CompactThreads {
 }
 
 export interface CompactThreadOptions {
-  /** A larger conversation is worked on in a thread. */
+  /** In bytes. A larger conversation is worked on in a thread. */
   readonly inPlaceBytes?: number;
   readonly startWorker?: () => Worker;
   readonly excerptTimeoutMs?: number;
 }
 
-/** At most some 50 ms on the event loop, whatever is said. */
+/** This much keeps the event loop busy for some 50 ms at most, whatever the content. */
 const usualInPlaceBytes = 32_768;
-/** Rules look at far fewer things than an excerpt: about 20 ms. */
+/** Validation is far less work than an excerpt: this much takes about 20 ms. */
 const validatedInPlaceChars = 524_288;
-/** On a busy machine as well: to give up would mean to cut instead of to choose. */
+/** In milliseconds, and long enough for a busy machine: giving up would mean truncating instead of choosing. */
 const timeouts = { excerpt: 60_000, receipt: 60_000 };
 /**
- * The next compaction may come soon: to start a thread takes longer than most excerpts. But a thread that has worked on a
- * long conversation holds some 150 MB until it ends.
+ * In milliseconds. The next compaction may come soon, and starting a thread takes longer than most excerpts. But a thread that
+ * has worked on a long conversation keeps some 150 MB until it ends.
  */
 const idleMs = { excerpt: 30_000, receipt: 5000 };
 const closedReason = "it was closed";
-/** Each holds a conversation, which its session holds anyway. */
+/** Maximum number of waiting jobs. Each keeps a conversation in memory, but its session does so anyway. */
 const waitingMax = 256;
 
 export function createCompactThreads(options: CompactThreadOptions = {}): CompactThreads {
@@ -60,11 +60,13 @@ export function createCompactThreads(options: CompactThreadOptions = {}): Compac
     );
     if (outcome.kind === "too-slow") throw new Error("it took too long");
     if (outcome.kind === "closed") throw new Error(closedReason);
-    // Without a thread it is better to make others wait than to go without.
+    // If there is no thread, it is better to make others wait than to go without the excerpt.
     if (outcome.kind === "failed") return makeExcerpt(conversation, goal);
     const { answer } = outcome;
     if (answer.kind === "excerpt") return answer.made;
-    throw new Error(answer.kind === "threw" ? answer.reason : "an answer to something else");
+    throw new Error(
+      answer.kind === "threw" ? answer.reason : "the thread answered another kind of job",
+    );
   };
 
   return {
@@ -75,7 +77,7 @@ export function createCompactThreads(options: CompactThreadOptions = {}): Compac
       const job: CompactJob = { kind: "receipt", work };
       const outcome = await receipts.run(() => ({ job }));
       const answer = outcome.kind === "answered" ? outcome.answer : undefined;
-      // One that nobody can make in time says how much left, and names nothing.
+      // A receipt that cannot be made in time says how much was removed, and names nothing.
       return answer?.kind === "receipt"
         ? answer.receipt
         : receiptFrom({ ...work, before: [], visibleBefore: [], visibleAfter: [] });
@@ -96,7 +98,7 @@ export function createCompactThreads(options: CompactThreadOptions = {}): Compac
   };
 }
 
-/** What an excerpt is chosen from, not only what is seen of it now. */
+/** Size of the content that an excerpt is chosen from, not only of the part that is visible now. */
 function sizeOf({ bytes, original }: VisibleConversation["messages"][number]): number {
   return original === undefined ? bytes : Math.max(bytes, original.tokens * bytesPerToken);
 }

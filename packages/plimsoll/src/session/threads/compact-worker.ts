@@ -1,4 +1,4 @@
-/** The thread in which large conversations are excerpted and judged, and receipts made: at a million tokens that takes seconds. */
+/** The thread that makes excerpts and receipts of large conversations and validates them. A million tokens take seconds. */
 
 import { parentPort } from "node:worker_threads";
 import { type ReceiptWork, receiptFrom } from "../../compact/evidence/receipt-work.ts";
@@ -26,7 +26,7 @@ export type CompactAnswer =
   | { readonly kind: "validate"; readonly findings: readonly Finding[] }
   | { readonly kind: "threw"; readonly reason: string };
 
-/** Messages are weighed where everything else is: with the same tokenizer, and what it remembers. */
+/** Messages are weighed in the main thread, where the tokenizer and its cache are. */
 type Weigh = VisibleConversation["weigh"];
 
 function weighThere(askBack: AskBack): Weigh {

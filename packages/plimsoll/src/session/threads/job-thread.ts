@@ -1,4 +1,4 @@
-/** One thread for jobs of one kind: started when needed, ended when idle, given up with a job that takes too long. */
+/** One thread for jobs of one kind. It starts when needed, ends when idle, and is stopped if a job takes too long. */
 
 import type { Worker } from "node:worker_threads";
 import { Queue } from "../../bounds/queue.ts";
@@ -6,38 +6,38 @@ import { type Asking, Thread } from "../../workers/thread.ts";
 
 export interface JobThreadOptions {
   readonly startWorker: () => Worker;
-  /** From when the thread begins with a job. */
+  /** In milliseconds, counted from when the thread begins the job. */
   readonly timeoutMs: number;
   readonly idleMs: number;
-  /** What may wait behind the job under way. */
+  /** Maximum number of jobs that wait while another one runs. */
   readonly waitingMax: number;
 }
 
-/** Made only when its turn has come: what waits holds no second copy of anything. */
+/** Called only when it is the job's turn, so that a waiting job keeps no second copy of anything. */
 export type MakeJob = () => { readonly job: unknown; readonly transfer?: readonly ArrayBuffer[] };
 
 export type JobOutcome<A> =
   | { readonly kind: "answered"; readonly answer: A }
   | { readonly kind: "too-slow" }
-  /** The thread died or cannot be started, or too much is waiting. */
+  /** The thread died or cannot be started, or too many jobs are waiting. */
   | { readonly kind: "failed" }
-  /** The product closes: nobody needs it any more, and it is not to be done elsewhere. */
+  /** Plimsoll is closing. Nobody needs the job any more, so the caller must not do it elsewhere. */
   | { readonly kind: "closed" };
 
 export interface JobThread<A> {
-  /** Contract: never rejects; one job after the other. `onQuestion` answers what the thread asks while it works. */
+  /** Contract: never rejects; runs one job after the other. `onQuestion` answers the thread's questions during the job. */
   run(makeJob: MakeJob, onQuestion?: OnQuestion): Promise<JobOutcome<A>>;
   close(): Promise<void>;
 }
 
 export type OnQuestion = (asked: unknown) => Promise<unknown>;
 
-/** From the thread: that it begins with a job, and what it must ask for it. */
+/** Messages from the thread: it has begun a job, or it asks something about it. */
 export type JobNews =
   | { readonly kind: "begun" }
   | { readonly kind: "asks"; readonly number: number; readonly asked: unknown };
 
-/** A thread that has not even begun after this long will not. */
+/** In milliseconds. A thread that has not begun by then never will. */
 const startMs = 20_000;
 
 export function createJobThread<A>(options: JobThreadOptions): JobThread<A> {
@@ -59,7 +59,7 @@ export function createJobThread<A>(options: JobThreadOptions): JobThread<A> {
         .ask(job, { transfer, onNews })
         .then((answer): JobOutcome<A> => ({ kind: "answered", answer }));
       const outcome = await Promise.race([answered, limit.over]);
-      // A job that never ends can only be stopped.
+      // A job that never ends can only be stopped together with its thread.
       if (outcome.kind !== "answered") thread.stop();
       return outcome;
     } catch {
@@ -88,7 +88,7 @@ export function createJobThread<A>(options: JobThreadOptions): JobThread<A> {
 }
 
 interface JobLimit<A> {
-  /** When the thread has not begun in time, or takes too long from then on. */
+  /** Resolves if the thread does not begin in time, or then takes too long. */
   readonly over: Promise<JobOutcome<A>>;
   begin(): void;
   stop(): void;

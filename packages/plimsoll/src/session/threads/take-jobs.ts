@@ -1,14 +1,14 @@
-/** The other side of a job thread: takes one job after the other, and may ask while it works. */
+/** The thread's side of a job thread: does one job after the other, and may ask questions meanwhile. */
 
 import type { MessagePort } from "node:worker_threads";
 import type { Answered, News, ToThread } from "../../workers/thread.ts";
 import { takeUntilEnd } from "../../workers/thread-end.ts";
 import type { JobNews } from "./job-thread.ts";
 
-/** Asks those who gave the job; undefined when they have no answer. */
+/** Asks the thread that gave the job. Undefined: it has no answer. */
 export type AskBack = (asked: unknown) => Promise<unknown>;
 
-/** Contract: work that throws or rejects ends the thread, and its job has failed. */
+/** Contract: if the work throws or rejects, the thread ends and the job has failed. */
 export function takeJobs<J, A>(
   port: MessagePort,
   work: (job: J, askBack: AskBack) => A | Promise<A>,

@@ -1,4 +1,4 @@
-/** Answers of the Anthropic Messages wire: the stream's events, or one JSON body, put together. */
+/** Reads answers of the Anthropic Messages wire, from a stream of events or from one JSON body. */
 
 import {
   isObject,
@@ -27,7 +27,7 @@ type Block = Record<string, JsonValue | undefined>;
 interface State {
   response: Record<string, JsonValue | undefined> | undefined;
   readonly blocks: (Block | undefined)[];
-  /** Argument text per block index; parsed when the block ends, kept as far as possible when cut. */
+  /** Argument text per block index. It is parsed when the block ends. If the answer is cut, the finished part is kept. */
   readonly inputs: Map<number, string>;
   error: { type: string; message: string } | undefined;
   isComplete: boolean;
@@ -43,7 +43,7 @@ function openAnswer(): AnswerAccumulator {
   };
   return {
     take: ({ name, data }) => {
-      // The provider's client library passes over events without a name; so does the record of what it saw.
+      // The provider's client library skips events without a name, so Plimsoll does too and records the same content.
       if (name === "" || name === "ping") return progressOf(state);
       const event = parseObject(data);
       return event === undefined ? progressOf(state) : takeEvent(state, name, event);
@@ -127,7 +127,7 @@ function applyDelta(state: State, event: JsonObject): void {
   }
 }
 
-/** Usage here is cumulative and partial: what it names replaces what `message_start` said. */
+/** Usage here is cumulative and partial: the fields it has replace those from `message_start`. */
 function applyMessageDelta(state: State, event: JsonObject): void {
   if (state.response === undefined) return;
   const { delta, usage } = event;
@@ -191,7 +191,7 @@ function readMessage(response: JsonObject): Omit<Answer, "outcome"> {
   };
 }
 
-/** `input_tokens` leaves out what was read from or written to the cache; the neutral figure has all of it. */
+/** `input_tokens` excludes tokens read from or written to the cache. The neutral figure includes them. */
 function readUsage(usage: JsonValue | undefined): Usage | undefined {
   if (!isObject(usage)) return undefined;
   const cacheRead = usage["cache_read_input_tokens"];

@@ -1,4 +1,4 @@
-/** The Anthropic Messages wire, put together: one file for each thing that a wire can do. */
+/** The Anthropic Messages wire. Each part of it has its own file. */
 
 import type { JsonObject } from "../../message/json.ts";
 import type { Wire } from "../format/wire.ts";

@@ -1,4 +1,4 @@
-/** The Anthropic Messages wire: bodies of requests, and what one may carry. */
+/** The Anthropic Messages wire: request bodies and their limits. */
 
 import { isObject, type JsonObject, type JsonValue, stringOr } from "../../message/json.ts";
 import type { OutputSize } from "../../message/message.ts";
@@ -11,7 +11,7 @@ import { encodeTool } from "./tools.ts";
 
 const betaHeader = "anthropic-beta";
 
-/** The beta that gives a model a window of a million tokens, whatever its date. */
+/** The beta header that gives a model a window of a million tokens. Its date does not matter. */
 const longWindow = /context-1m/;
 
 export const anthropicBody: WireBody = {
@@ -25,7 +25,7 @@ export const anthropicBody: WireBody = {
   headers: [betaHeader],
   modelByHeaders: (model, headers) =>
     longWindow.test(headers[betaHeader] ?? "") ? `${model}[1m]` : undefined,
-  // Vision guide, 2026-11.
+  // Limits from Anthropic's vision guide, 2026-11.
   mediaLimits: (window) => ({ maxBytes: 32_000_000, maxCount: window >= 1_000_000 ? 600 : 100 }),
   profileOf: () => undefined,
   counting: { path: "/count_tokens", body: countBody, read: readCount },
@@ -101,7 +101,7 @@ function sessionOfMetadata(metadata: JsonValue | undefined): string | undefined 
   return id === undefined ? undefined : `claude-code:${id}`;
 }
 
-/** One text without a mark is a text. */
+/** A single text without a cache mark is written as a plain string. */
 function systemJson(system: NonNullable<BodyParts["system"]>): JsonValue {
   if (typeof system === "string") return system;
   const [first, ...others] = system;

@@ -34,7 +34,7 @@ const markName = new TextEncoder().encode('"cache_control"');
 
 const backslash = 0x5c;
 
-/** As the name of a field, never inside a text: there its quotes would be escaped. */
+/** Finds only field names. Inside a text, the quotes would be escaped. */
 function countMarks(body: Uint8Array): number {
   const buffer = Buffer.from(body.buffer, body.byteOffset, body.length);
   let count = 0;
@@ -45,7 +45,7 @@ function countMarks(body: Uint8Array): number {
 
 const longMark = /"ttl"\s*:\s*"1h"/;
 
-/** Quotes in a text are escaped, so only fields are found. */
+/** Finds only fields, because quotes in a text are escaped. */
 function hasLongMarks(body: Uint8Array): boolean {
   const buffer = Buffer.from(body.buffer, body.byteOffset, body.length);
   for (let at = buffer.indexOf(markName); at >= 0; at = buffer.indexOf(markName, at + 1))
@@ -53,12 +53,12 @@ function hasLongMarks(body: Uint8Array): boolean {
   return false;
 }
 
-/** A mark with its name, type and time. */
+/** Maximum length of a mark with its name, type and lifetime, in characters. */
 const markChars = 96;
 
 const quote = 0x22;
 
-/** On its last block; thinking takes none. */
+/** Sets the mark on the last block. Thinking blocks cannot have one. */
 function withMark(message: Uint8Array, mark: JsonValue): Uint8Array | undefined {
   const { fields, elements } = readSlices(message);
   const content = fields.get("content");
@@ -86,7 +86,7 @@ export function textBlock({ text, mark }: OwnText): JsonObject {
   return { type: "text", text, ...(mark === undefined ? {} : { cache_control: mark }) };
 }
 
-/** Cache marks move every turn; they say nothing about what the conversation is. */
+/** Removes cache marks. They move every turn and are not part of the conversation. */
 export function withoutCacheMarks(value: JsonObject): JsonObject {
   const { cache_control: _mark, ...rest } = value;
   return rest;
@@ -97,7 +97,7 @@ export function markInside(content: JsonValue | undefined): { readonly mark?: Js
   return mark === undefined ? {} : { mark };
 }
 
-/** In their order; the mark of a result stands behind those inside of it. */
+/** The marks in order. The mark of a result comes after the marks inside it. */
 function marksInside(content: JsonValue | undefined): readonly JsonValue[] {
   return (Array.isArray(content) ? content : []).filter(isObject).flatMap((block) => {
     const inner = block["type"] === "tool_result" ? marksInside(block["content"]) : [];

@@ -1,4 +1,4 @@
-/** The Anthropic Messages wire: where text of ours stands, and how a part of a message comes to say something else. */
+/** The Anthropic Messages wire: puts Plimsoll's texts into messages, and replaces parts of them. */
 
 import { isObject, type JsonValue, parseObject, stringOr } from "../../message/json.ts";
 import { parseJson, readSlices, type Slice } from "../format/slices.ts";
@@ -29,7 +29,7 @@ function replacePart(
   return block && replaceBlock(message, block, text, inner);
 }
 
-/** Reasoning is signed, the unknown stays: only these may say something else. Of a call, its arguments. */
+/** Only these types can be replaced. Reasoning is signed, and unknown types stay. For a call, the arguments are replaced. */
 function replaceBlock(
   message: Uint8Array,
   block: Slice,
@@ -76,7 +76,9 @@ function replaceResult(
   return content && { ...within(block, content), text };
 }
 
-/** At the end behind everything, also behind results; at the start only where no result must come first. */
+/**
+ * Text at the end comes after everything, including results. Text at the start is only possible if no result has to come first.
+ */
 function carryText(
   message: Uint8Array,
   own: OwnText,
@@ -106,18 +108,18 @@ function carryText(
     : applySplices(message, [{ start: first.start, end: first.start, text: `${ours},` }]);
 }
 
-/** The first one as it stands, with the blocks of the second behind its own. */
+/** The first message unchanged, with the blocks of the second appended. */
 function joinMessages(first: Uint8Array, second: Uint8Array): Uint8Array | undefined {
   const [one, other] = [contentOf(first), contentOf(second)];
   if (one === undefined || other === undefined) return undefined;
-  // Results must come first, and these would not.
+  // Results must come first, but these would not.
   if (other.hasResults && !one.isAllResults) return undefined;
   const blocks = Buffer.concat([one.blocks, Buffer.from(","), other.blocks]);
   const text = Buffer.concat([Buffer.from("["), blocks, Buffer.from("]")]);
   return applySplices(first, [{ ...one.content, text }]);
 }
 
-/** The blocks of a user's message, without their brackets. */
+/** The blocks of a user message, without the brackets around them. */
 function contentOf(message: Uint8Array):
   | {
       readonly content: Slice;

@@ -1,4 +1,4 @@
-/** The Anthropic Messages wire: messages, read and written. */
+/** The Anthropic Messages wire: reads and writes messages. */
 
 import {
   canonicalJson,
@@ -12,7 +12,7 @@ import { anthropicTypes, keepingUnknown, opaquePart } from "../format/known-part
 import type { WireMessages } from "../format/wire.ts";
 import { withoutCacheMarks } from "./cache.ts";
 
-/** Where a call has its arguments. */
+/** The field with the arguments of a call. */
 const argumentKeys: ReadonlySet<string> = new Set(["input"]);
 
 export const anthropicMessages: WireMessages = {
@@ -124,7 +124,7 @@ function decodeSource(source: JsonObject): Media | undefined {
   }
 }
 
-/** Neighbours of one role become one message: results of parallel calls must stand together. */
+/** Neighbouring messages of the same role become one, because the results of parallel calls must be in one message. */
 function encode(messages: readonly Message[]): readonly JsonObject[] {
   const encoded: { role: string; content: JsonValue[] }[] = [];
   for (const message of messages) {
@@ -159,7 +159,7 @@ function encodePart(part: Part): readonly JsonValue[] {
         },
       ];
     case "reasoning":
-      // Reasoning without a signature of this provider's own would be refused.
+      // The provider refuses reasoning without its own signature.
       return part.signature === undefined
         ? []
         : [{ type: "thinking", thinking: part.text, signature: part.signature }];

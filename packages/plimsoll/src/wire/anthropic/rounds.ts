@@ -1,4 +1,4 @@
-/** Several rounds with the upstream as one answer of the Anthropic Messages wire. */
+/** Merges several rounds with the upstream into one answer of the Anthropic Messages wire. */
 
 import {
   isObject,
@@ -22,16 +22,16 @@ export const anthropicRounds: WireRounds = {
 };
 
 interface State {
-  /** Content blocks that the client has been told of. */
+  /** Number of content blocks that the client has seen. */
   blocks: number;
   hasCalls: boolean;
   round: number;
   hasDropped: boolean;
-  /** Of the running round: the client's index of a block, or undefined for one of ours. */
+  /** For each block of the current round, the index that the client sees, or undefined for a call of Plimsoll's tools. */
   places: Map<number, number | undefined>;
-  /** What the running round has reported so far. */
+  /** Usage that the current round has reported so far. */
   usage: JsonObject;
-  /** Of the rounds before. */
+  /** Output tokens of the earlier rounds. */
   outputTokens: number;
   queued: StreamEvent[];
 }
@@ -109,7 +109,7 @@ function renumbered(state: State, event: StreamEvent, json: JsonObject): readonl
   return [place === index ? event : withData(event, { ...json, index: place })];
 }
 
-/** A later figure takes the place of an earlier one; null says nothing. */
+/** A later figure replaces an earlier one. Null is ignored. */
 function noteUsage(state: State, usage: JsonValue | undefined): void {
   if (!isObject(usage)) return;
   const reported = Object.entries(usage).filter(([, value]) => value !== null);
@@ -134,7 +134,10 @@ function lastDelta(state: State, json: JsonObject): JsonObject {
   };
 }
 
-/** Clients read the input as what fills their window: the last round's. What was written is the sum. */
+/**
+ * Clients take the input tokens as the fill level of their window, so these are the last round's. The output tokens are the sum
+ * of all rounds.
+ */
 const windowFigures = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"];
 
 function clientUsage(usage: JsonObject, { outputTokens }: { outputTokens: number }): JsonObject {
@@ -145,7 +148,7 @@ function clientUsage(usage: JsonObject, { outputTokens }: { outputTokens: number
   };
 }
 
-/** The model stopped for a call that the client never sees. */
+/** The model may have stopped for a call that the client never sees. */
 function stopReason(reason: JsonValue | undefined, hasCalls: boolean): JsonValue {
   return reason === "tool_use" && !hasCalls ? "end_turn" : (reason ?? null);
 }
@@ -190,7 +193,7 @@ function withoutOwnCalls(messages: readonly JsonObject[], isOwn: IsOwn): readonl
     .filter(({ content }) => content.length > 0);
 }
 
-/** Thinking that led to a call must not end a message when the call is not there. */
+/** Thinking that led to a call must not end a message if the call was removed. */
 function withoutLookups(message: Uint8Array): Uint8Array {
   const blocks = readSlices(message).elements.get("content") ?? [];
   const isThought = (slice: Slice): boolean => {

@@ -1,4 +1,4 @@
-/** The Anthropic Messages wire: tools, and how the provider holds them back. */
+/** The Anthropic Messages wire: tools, and the provider's own way to defer them. */
 
 import { isObject, type JsonObject, type JsonValue, stringOr } from "../../message/json.ts";
 import type { ToolDefinition } from "../../message/tool.ts";
@@ -7,7 +7,7 @@ import type { NativeDeferral, WireTools } from "../format/wire.ts";
 import { withoutCacheMarks } from "./cache.ts";
 
 const deferral: NativeDeferral = {
-  // From Claude 4 on is assumed: the field is in Anthropic's SDK, and no list of models was read.
+  // Assumed to work from Claude 4 on. The field is in Anthropic's SDK, but no list of models was checked.
   models: /^claude-(?!3|2|instant)/,
   refusal: /defer_loading|tool_reference/,
   defer: (tool) => ({ ...withoutCacheMarks(tool), defer_loading: true }),
@@ -47,7 +47,7 @@ function referencedIn({ content }: JsonObject): readonly string[] {
     .map(({ tool_name: name }) => stringOr(name, ""));
 }
 
-/** Where the provider holds nothing back, the name of a tool is a text. */
+/** If the provider does not defer tools, the name of a tool is written as text. */
 function plainReferences(
   message: JsonObject,
   isThere: (name: string) => boolean = () => false,

@@ -1,4 +1,4 @@
-/** Watches an answer go by, as a stream or as one JSON body, and says what it was. */
+/** Reads an answer while it is passed on to the client, as a stream or as one JSON body, and returns what it contained. */
 
 import type { JsonValue } from "../../message/json.ts";
 import { createSseReader } from "./sse.ts";
@@ -6,14 +6,14 @@ import type { Answer, Wire } from "./wire.ts";
 
 export interface AnswerReader {
   /**
-   * Takes the next bytes of the answer, and says how many of them may go on to the client at once.
-   * The rest waits: for the next piece, or, once the terminal event has begun, for the turn to be stored.
+   * Reads the next bytes of the answer, and returns how many of them may be sent to the client at once. The rest waits for the
+   * next chunk, or, once the terminal event has begun, until the turn is stored.
    */
   push(chunk: Uint8Array): { readonly passBytes: number; readonly isTerminal: boolean };
   finish(): Answer;
 }
 
-/** A larger answer is passed on, but no longer read along. */
+/** A larger answer is still passed on, but Plimsoll stops reading it. */
 export const maxAnswerBytes: number = 64 * 1024 * 1024;
 const unread: Answer = { outcome: "unread", choices: [] };
 
@@ -37,7 +37,7 @@ export function createStreamReader(wire: Wire): AnswerReader {
   };
 }
 
-/** JSON has no terminal event: any piece may be the last, so each waits for the next one. */
+/** JSON has no terminal event. Any chunk may be the last one, so each waits for the next. */
 export function createJsonReader(wire: Wire): AnswerReader {
   const pieces: Uint8Array[] = [];
   let size = 0;

@@ -1,10 +1,10 @@
-/** Typed reading of the top-level fields of a body, with a sentence for each wrong type. */
+/** Typed access to the top-level fields of a body, with an error message for each wrong type. */
 
 import { PlimsollError } from "../../message/error.ts";
 import { isObject, type JsonValue } from "../../message/json.ts";
 import { type BodySlices, parseJson, type Slice } from "./slices.ts";
 
-/** What a request says of its plans, where the model may not choose freely: and the tools that its choice names. */
+/** For a request in which the model may not choose freely among the tools. Includes the tools that the request's choice names. */
 export function otherPlans(
   fields: FieldReader,
   isFree: boolean,
@@ -13,7 +13,7 @@ export function otherPlans(
   return { forbidsOwnTools: true, wantedTools: namesIn(fields.value("tool_choice")) };
 }
 
-/** Every wire names a tool in a field of this name, at some depth. */
+/** Every wire names a tool in a field called `name`, at some depth. */
 function namesIn(choice: JsonValue | undefined): readonly string[] {
   if (Array.isArray(choice)) return choice.flatMap(namesIn);
   if (!isObject(choice)) return [];
@@ -24,10 +24,10 @@ function namesIn(choice: JsonValue | undefined): readonly string[] {
 
 export interface FieldReader {
   optionalText(name: string): string | undefined;
-  /** Some servers take -1 for "no limit": what cannot be a count is no count. */
+  /** Returns undefined for values that cannot be counts. Some servers accept -1 for "no limit". */
   optionalCount(name: string): number | undefined;
   array(name: string): readonly Slice[];
-  /** Absent, null and missing are the same. */
+  /** Undefined if the field is absent or null. */
   slice(name: string): Slice | undefined;
   value(name: string): JsonValue | undefined;
 }

@@ -1,15 +1,15 @@
 /**
- * Credentials of a request, and a text without them. An upstream that refuses a key likes to quote it: what is stored,
- * announced, logged or exported of such a text has a mark in its place. The client is sent the text as it came.
+ * Finds the credentials of a request, and removes them from texts. An upstream that refuses a key often quotes it. In everything
+ * that Plimsoll stores, announces, logs or exports, a mark replaces the credential. The client gets the text unchanged.
  */
 
 import { isObject, type JsonValue } from "../../message/json.ts";
 
-/** Names of headers and of fields of a query whose values are nobody else's business. */
+/** Names of headers and query fields whose values are secret. */
 const secretName = /key|token|secret|auth|cookie|password|credential|signature/i;
-/** A shorter value would be found in innocent text, and is no secret worth the name. */
+/** Minimum length of a credential. Shorter values are not real secrets, and they would be found in innocent text. */
 const minChars = 8;
-/** Headers have 64 kB together; more values than this are no credentials. */
+/** Maximum number of values. Headers have at most 64 kB together, and real requests never have this many credentials. */
 const maxValues = 100;
 const mark = "[credential]";
 
@@ -42,16 +42,16 @@ function headerSecrets(name: string, value: string): readonly string[] {
   return [token, pair, splitOnce(pair, ":")[1] ?? ""];
 }
 
-/** In whatever form it is quoted: as it is, in a URL, in JSON, in either case. */
+/** Removes credentials in every form in which they may be quoted: plain, URL-encoded or as JSON, in upper or lower case. */
 export function withoutCredentials(text: string, credentials: readonly string[]): string {
   const forms = credentials.flatMap((value) => [value, urlEncoded(value), inJson(value)]);
   if (forms.length === 0) return text;
-  // What holds another one goes first.
+  // Longer forms come first, because one may contain another.
   const sources = [...new Set(forms)].sort((one, other) => other.length - one.length);
   return text.replace(new RegExp(sources.map(literal).join("|"), "gi"), mark);
 }
 
-/** The same for every text of a JSON value, names of fields as well. */
+/** Removes credentials from every string in a JSON value, including field names. */
 export function withoutCredentialsInside<T extends JsonValue | undefined>(
   value: T,
   credentials: readonly string[],
@@ -87,7 +87,7 @@ function urlEncoded(value: string): string {
   try {
     return encodeURIComponent(value);
   } catch {
-    // Half a surrogate pair has no such form.
+    // Half a surrogate pair cannot be URL-encoded.
     return value;
   }
 }

@@ -1,19 +1,19 @@
-/** A tool as most formats have it: a name, a description, and a schema in a field of its own. */
+/** A tool as most formats write it: a name, a description, and a schema in its own field. */
 
 import { isObject, type JsonValue, stringOr } from "../../message/json.ts";
 import type { ToolDefinition } from "../../message/tool.ts";
 
-/** A tool without what OpenAI Chat wraps it in. */
+/** Removes the wrapper that OpenAI Chat puts around a tool. */
 export function plainTool(tool: JsonValue): JsonValue {
   return isObject(tool) && isObject(tool["function"]) ? tool["function"] : tool;
 }
 
-/** A tool of any wire or of MCP, without its wrapper. */
+/** Reads a tool of any wire or of MCP, without its wrapper. */
 export function toolOfAnyForm(tool: JsonValue): ToolDefinition | undefined {
   return namedTool(tool, "parameters", "input_schema", "inputSchema");
 }
 
-/** `schemas` are the names that its schema may stand under. Undefined: it has no name. */
+/** `schemas` are the possible names of the schema field. Returns undefined if the tool has no name. */
 export function namedTool(
   tool: JsonValue | undefined,
   ...schemas: readonly string[]

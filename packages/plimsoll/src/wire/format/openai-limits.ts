@@ -1,8 +1,8 @@
-/** What a request to OpenAI may carry, on both of its wires. */
+/** Limits for media in a request to OpenAI, on both of its wires. */
 
 import type { MediaLimits } from "./wire.ts";
 
-/** "Images and vision" guide, 2026-11. Of servers that speak like OpenAI it is not known: any of them takes as little as this. */
+/** From the "Images and vision" guide, 2026-11. The limits of compatible servers are unknown, so the same ones are assumed. */
 export function openaiMediaLimits(): MediaLimits {
   return { maxBytes: 50_000_000, maxCount: 500 };
 }

@@ -1,4 +1,4 @@
-/** Usage of several rounds, as a client of OpenAI's wires is shown it. The two wires differ only in names. */
+/** Combines the usage of several rounds into the one that a client of OpenAI's wires sees. The two wires differ only in names. */
 
 import { isObject, type JsonObject, type JsonValue, numberOr } from "../../message/json.ts";
 
@@ -8,7 +8,10 @@ export interface UsageNames {
   readonly details: string;
 }
 
-/** Clients read the input as what fills their window: the last round's. What was written is the sum. */
+/**
+ * Clients take the input tokens as the fill level of their window, so these are the last round's. The output tokens are the sum
+ * of all rounds.
+ */
 export function clientUsage(names: UsageNames, usage: JsonObject, written: JsonObject): JsonObject {
   const sum = addWritten(names, written, usage);
   const total = numberOr(usage[names.input], 0) + numberOr(sum[names.output], 0);

@@ -1,10 +1,11 @@
-/** Tool arguments of an answer that was cut short: what can still be read of an unfinished JSON text. */
+/** Reads the tool arguments of an answer that was cut short, that is, an unfinished JSON text. */
 
 import type { JsonValue } from "../../message/json.ts";
+import { stringEnd } from "../../text/json-tree.ts";
 
 /**
- * The value of a JSON text, or of its finished part: members and elements that are complete stay,
- * an unfinished last one is dropped. Undefined when not even the opening bracket is there.
+ * The value of a JSON text, or of its finished part. Complete members and elements stay, and an unfinished last one is dropped.
+ * Returns undefined if not even the opening bracket is there.
  */
 export function parsePartialJson(text: string): JsonValue | undefined {
   try {
@@ -26,19 +27,22 @@ function parseFinishedPart(text: string): JsonValue | undefined {
 
 interface Finished {
   readonly end: number;
-  /** What closes the brackets that are still open there. */
+  /** The characters that close the brackets that are still open there. */
   readonly closers: string;
 }
 
-/** The last place where everything before it is complete: after a bracket, or before a comma. */
+/** The last place before which everything is complete: after a bracket, or before a comma. */
 function findFinishedPart(text: string): Finished | undefined {
   let closers = "";
   let finished: Finished | undefined;
   for (let index = 0; index < text.length; index++) {
     switch (text[index]) {
-      case '"':
-        index = endOfString(text, index);
+      case '"': {
+        const end = stringEnd(text, index);
+        if (end < 0) return finished;
+        index = end - 1;
         continue;
+      }
       case "{":
       case "[":
         closers = (text[index] === "{" ? "}" : "]") + closers;
@@ -54,10 +58,4 @@ function findFinishedPart(text: string): Finished | undefined {
     }
   }
   return finished;
-}
-
-function endOfString(text: string, start: number): number {
-  let index = start + 1;
-  while (index < text.length && text[index] !== '"') index += text[index] === "\\" ? 2 : 1;
-  return index;
 }

@@ -1,13 +1,24 @@
 /**
- * Reads a request body as slices: where each top-level field, and each element of a top-level array,
- * begins and ends. Nothing is parsed and nothing is copied, so a known prefix costs one linear pass.
+ * Reads a request body as slices: where each top-level field, and each element of a top-level array, begins and ends. It parses
+ * nothing and copies nothing, so a known prefix costs one linear pass.
  *
- * Structure is checked (brackets, strings, depth); the grammar inside a slice is not: whoever needs
- * the value parses the slice, and a known slice was parsed when it was first seen.
+ * It checks the structure (brackets, strings, depth) but not the grammar inside a slice. A caller that needs the value parses the
+ * slice, and a known slice was parsed when it first appeared.
  */
 
 import { PlimsollError } from "../../message/error.ts";
 import type { JsonValue } from "../../message/json.ts";
+import {
+  closeBrace,
+  closeBracket,
+  closingQuote,
+  colon,
+  comma,
+  isJsonSpace,
+  openBrace,
+  openBracket,
+  quote,
+} from "../../text/json-bytes.ts";
 
 /** Half-open range of bytes in the body. */
 export interface Slice {
@@ -16,39 +27,28 @@ export interface Slice {
 }
 
 export interface BodySlices {
-  /** The value of each top-level field. A field given twice counts as its last value, as in JSON.parse. */
+  /** The value of each top-level field. If a field is given twice, the last value counts, as in JSON.parse. */
   readonly fields: ReadonlyMap<string, Slice>;
   /** The elements of each top-level field that is an array. */
   readonly elements: ReadonlyMap<string, readonly Slice[]>;
 }
 
-/** V8 parses far deeper, but its JSON.stringify overflows the stack at some thousands. */
+/** Maximum nesting depth. V8 parses far deeper, but its JSON.stringify overflows the stack at a few thousand levels. */
 export const maxDepth = 200;
 
-const quote = 0x22;
-const backslash = 0x5c;
-const comma = 0x2c;
-const colon = 0x3a;
-const openBrace = 0x7b;
-const closeBrace = 0x7d;
-const openBracket = 0x5b;
-const closeBracket = 0x5d;
 const inObject = 1;
 const inArray = 2;
-/** Most keys and short values end within this many bytes; longer strings are worth a native search. */
-const shortString = 24;
-
 const decoder = new TextDecoder();
 
 interface Scan {
   position: number;
   depth: number;
-  /** -1 outside strings, else where the string began. */
+  /** Where the current string began, or -1 outside strings. */
   stringStart: number;
-  /** Start of the open value of a top-level field, and of the open element of a top-level array; -1 when none is. */
+  /** Start of the current value of a top-level field, and of the current element of a top-level array. -1 if there is none. */
   fieldStart: number;
   elementStart: number;
-  /** One past the last byte that was not white space. */
+  /** Position after the last byte that was not white space. */
   significantEnd: number;
   key: string | undefined;
   isAfterColon: boolean;
@@ -62,15 +62,15 @@ export function readSlices(bytes: Uint8Array): BodySlices {
   return finishScan(freshScan(), bytes);
 }
 
-/** How much of an earlier body is known to stand at the start of another: the first elements of one array. */
+/** The part of an earlier body that another body is known to begin with: the first elements of one array. */
 export interface KnownPrefix {
   readonly slices: BodySlices;
   readonly field: string;
-  /** At least one. */
+  /** Number of known elements, at least one. */
   readonly count: number;
 }
 
-/** Reads a body whose beginning was read before: only what comes after the known elements is scanned. */
+/** Reads a body whose beginning is known. Scans only the bytes after the known elements. */
 export function resumeSlices(bytes: Uint8Array, known: KnownPrefix): BodySlices {
   const array = known.slices.fields.get(known.field);
   const elements = (known.slices.elements.get(known.field) ?? []).slice(0, known.count);
@@ -83,7 +83,7 @@ export function resumeSlices(bytes: Uint8Array, known: KnownPrefix): BodySlices 
     const inner = known.slices.elements.get(name);
     if (inner !== undefined) scan.elements.set(name, [...inner]);
   }
-  // As if the last known element had just been read, and nothing behind it.
+  // The state just after the last known element, with nothing read after it.
   scan.stack.set([0, inObject, inArray]);
   scan.depth = 2;
   scan.key = known.field;
@@ -115,7 +115,7 @@ function freshScan(): Scan {
 
 function finishScan(scan: Scan, bytes: Uint8Array): BodySlices {
   scanBytes(scan, bytes);
-  if (!scan.hasEnded) throw malformed("it ends before its JSON object does");
+  if (!scan.hasEnded) throw malformed("the JSON object is not complete");
   return { fields: scan.fields, elements: scan.elements };
 }
 
@@ -126,7 +126,7 @@ function scanBytes(scan: Scan, bytes: Uint8Array): void {
       continue;
     }
     const byte = bytes[scan.position] as number;
-    if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) readStructure(scan, byte);
+    if (!isJsonSpace(byte)) readStructure(scan, byte);
     scan.position++;
   }
 }
@@ -165,7 +165,7 @@ function readStructure(scan: Scan, byte: number): void {
 }
 
 function checkRoot(scan: Scan, byte: number): void {
-  if (scan.hasEnded) throw malformed("something follows its JSON object");
+  if (scan.hasEnded) throw malformed("there is text after the JSON object");
   if (byte !== openBrace) throw malformed("it must be one JSON object");
 }
 
@@ -176,7 +176,7 @@ function isTopLevelArray(scan: Scan): boolean {
 function beginItem(scan: Scan): void {
   if (scan.depth === 1 && scan.isAfterColon && scan.fieldStart < 0) {
     scan.fieldStart = scan.position;
-    // Given twice: what stood under this name before does not count.
+    // The field is given twice, so its earlier value does not count.
     scan.elements.delete(scan.key ?? "");
   } else if (scan.elementStart < 0 && isTopLevelArray(scan)) {
     scan.elementStart = scan.position;
@@ -209,7 +209,7 @@ function open(scan: Scan, kind: number): void {
   if (scan.depth === maxDepth) {
     throw new PlimsollError(
       "BODY_TOO_DEEP",
-      `The body nests deeper than ${maxDepth} levels: flatten it.`,
+      `The body nests deeper than ${maxDepth} levels. Flatten it.`,
       { status: 400 },
     );
   }
@@ -233,7 +233,7 @@ function close(scan: Scan, kind: number): void {
 }
 
 function skipString(scan: Scan, bytes: Uint8Array): void {
-  const end = findStringEnd(bytes, scan.stringStart + 1);
+  const end = closingQuote(bytes, scan.stringStart + 1);
   if (end < 0) throw malformed("a string does not end");
   if (scan.depth === 1 && !scan.isAfterColon) scan.key = parseKey(bytes, scan.stringStart, end + 1);
   scan.stringStart = -1;
@@ -241,35 +241,11 @@ function skipString(scan: Scan, bytes: Uint8Array): void {
   scan.position = end + 1;
 }
 
-function findStringEnd(bytes: Uint8Array, from: number): number {
-  const nearEnd = Math.min(bytes.length, from + shortString);
-  let position = from;
-  while (position < nearEnd) {
-    const byte = bytes[position];
-    if (byte === quote) return position;
-    position += byte === backslash ? 2 : 1;
-  }
-  while (position < bytes.length) {
-    const found = bytes.indexOf(quote, position);
-    if (found < 0) return -1;
-    if (backslashesBefore(bytes, found, position) % 2 === 0) return found;
-    position = found + 1;
-  }
-  return -1;
-}
-
-/** `from` lies outside any escape, so only the backslashes from there on count. */
-function backslashesBefore(bytes: Uint8Array, position: number, from: number): number {
-  let count = 0;
-  while (position - count > from && bytes[position - count - 1] === backslash) count++;
-  return count;
-}
-
 function parseKey(bytes: Uint8Array, start: number, end: number): string {
   return parseJson(bytes, { start, end }) as string;
 }
 
-/** The value of a slice. Contract: a slice that is not JSON throws BODY_INVALID. */
+/** The value of a slice. Contract: throws BODY_INVALID if the slice is not JSON. */
 export function parseJson(bytes: Uint8Array, slice: Slice): JsonValue {
   try {
     return JSON.parse(decoder.decode(bytes.subarray(slice.start, slice.end))) as JsonValue;

@@ -56,7 +56,7 @@ type Places = readonly PartPlace[];
 const every: Places = [{ part: 0 }, { part: 1 }, { part: 2 }];
 const image = "data:image/png;base64,iVBORw0KGgo=";
 
-/** Messages with every kind of part that may say something else, and where those stand. */
+/** Messages with every kind of part that can be replaced, and the places of these parts. */
 const replaceable: Readonly<Record<WireName, readonly (readonly [JsonObject, Places])[]>> = {
   anthropic: [
     [{ role: "user", content: "plain words" }, [{ part: 0 }]],
@@ -173,7 +173,7 @@ const replaceable: Readonly<Record<WireName, readonly (readonly [JsonObject, Pla
   ],
 };
 
-/** The parts of a message, and of its results if it is one of these that is changed. */
+/** The parts of a message, or of its result if the place is inside one. */
 function partsOf(wire: Wire, message: JsonObject, { part, inner }: PartPlace): readonly string[] {
   const { parts } = wire.messages.decode(message);
   const result = inner === undefined ? undefined : parts[part];

@@ -1,19 +1,19 @@
-/** An edited body is the client's own bytes with replacements spliced in: what is not edited is copied, never written anew. */
+/** Edits a body by splicing replacements into the client's own bytes. Everything else is copied and never written again. */
 
 import type { BodySlices, Slice } from "./slices.ts";
 
-/** JSON text that takes the place of a range of bytes. */
+/** JSON text that replaces a range of bytes. */
 export interface Splice extends Slice {
   readonly text: string | Uint8Array;
 }
 
 const encoder = new TextEncoder();
 
-/** Contract: ranges must not overlap; their order does not matter. */
+/** Contract: ranges must not overlap. Their order does not matter. */
 export function applySplices(bytes: Uint8Array, splices: readonly Splice[]): Uint8Array {
   const pieces: Uint8Array[] = [];
   let position = 0;
-  // Of two at one place the empty range comes first: it stands before what is replaced.
+  // If two splices start at the same place, the empty range comes first, so that an insertion precedes a replacement.
   const inOrder = splices.toSorted(
     (left, right) => left.start - right.start || left.end - right.end,
   );
@@ -39,7 +39,7 @@ function join(pieces: readonly Uint8Array[]): Uint8Array {
   return joined;
 }
 
-/** The bytes to take out so that elements `first` to `last` of an array are gone, with one of their commas. */
+/** The range of bytes to remove so that elements `first` to `last` of an array are gone, together with one of their commas. */
 export function elementsRange(
   elements: readonly Slice[],
   first: number,
@@ -52,7 +52,7 @@ export function elementsRange(
   return { start: elements[first - 1]?.end ?? from.start, end: to.end };
 }
 
-/** Gives a top-level field another value; one that is not there is put behind `neighbour`, which is. */
+/** Sets the value of a top-level field. If the field is absent, it is inserted after `neighbour`, which must be there. */
 export function fieldSplice(
   { fields }: BodySlices,
   name: string,
@@ -65,7 +65,7 @@ export function fieldSplice(
   return { start: end, end, text: `,${JSON.stringify(name)}:${json}` };
 }
 
-/** A slice of a slice, counted from where the outer one is counted. */
+/** Turns a slice inside another slice into one that is counted like the outer one. */
 export function within(outer: Slice, inner: Slice): Slice {
   return { start: outer.start + inner.start, end: outer.start + inner.end };
 }

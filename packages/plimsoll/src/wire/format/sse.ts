@@ -1,6 +1,6 @@
 /**
- * An incremental reader of server-sent events that only observes: it is given the bytes that are
- * forwarded anyway, in whatever pieces they arrive, and never changes or delays them.
+ * An incremental reader of server-sent events that only observes. It gets the bytes that are forwarded anyway, in whatever chunks
+ * they arrive, and never changes or delays them.
  */
 
 import { isObject } from "../../message/json.ts";
@@ -8,7 +8,7 @@ import { isObject } from "../../message/json.ts";
 export interface SseEvent {
   readonly name: string;
   readonly data: string;
-  /** Where the event's first line began, counted from the start of the stream. */
+  /** Where the first line of the event began, counted in bytes from the start of the stream. */
   readonly start: number;
 }
 
@@ -16,7 +16,7 @@ export interface SseReader {
   push(chunk: Uint8Array): void;
 }
 
-/** An event larger than this is passed over: the stream goes on. */
+/** A larger event is skipped, and the stream goes on. */
 export const maxEventBytes: number = 16 * 1024 * 1024;
 
 const colon = 0x3a;
@@ -25,10 +25,10 @@ const carriageReturn = 0x0d;
 const byteOrderMark = [0xef, 0xbb, 0xbf];
 
 interface State {
-  /** Bytes of the line that has not ended yet. */
+  /** Bytes of the unfinished line. */
   pending: Uint8Array[];
   pendingBytes: number;
-  /** Position in the stream of the next byte to come. */
+  /** Position of the next byte in the stream. */
   position: number;
   lineStart: number;
   isAfterCarriageReturn: boolean;
@@ -38,7 +38,7 @@ interface State {
   data: string[];
 }
 
-/** `onComment`: a line that says only that somebody is there. */
+/** `onComment` is called for comment lines, which only show that the server is alive. */
 export function createSseReader(
   onEvent: (event: SseEvent) => void,
   onComment: () => void = () => undefined,
@@ -92,7 +92,7 @@ export function createSseReader(
   };
 }
 
-/** The second half of a line end that was cut between two chunks. */
+/** Skips the second half of a line end that was split between two chunks. */
 function skipLineFeed(state: State, chunk: Uint8Array): number {
   if (!state.isAfterCarriageReturn || chunk.length === 0) return 0;
   state.isAfterCarriageReturn = false;
@@ -107,7 +107,7 @@ function afterLineEnd(state: State, chunk: Uint8Array, end: number): number {
   return chunk[end + 1] === lineFeed ? end + 2 : end + 1;
 }
 
-/** A carriage return alone ends a line too, but almost no stream has any: asked once per chunk. */
+/** A single carriage return ends a line too, but almost no stream has one, so this is checked once per chunk. */
 function findLineEnd(chunk: Uint8Array, from: number, hasReturns: boolean): number {
   const feed = chunk.indexOf(lineFeed, from);
   if (!hasReturns) return feed;
@@ -129,7 +129,7 @@ function takeLine(state: State, rest: Uint8Array): Uint8Array {
   return line;
 }
 
-/** Memory stays bounded on a line that never ends: once it is too long, its bytes are only counted. */
+/** Bounds memory for a line that never ends: once it is too long, its bytes are only counted. */
 function keepRest(state: State, rest: Uint8Array): void {
   if (rest.length === 0) return;
   const size = state.eventBytes + state.pendingBytes + rest.length;
@@ -152,13 +152,16 @@ function readLine(state: State, line: string): void {
   else if (field === "event") state.name = value;
 }
 
-/** An event as text again. */
+/** Writes an event as text. */
 export function writeSse({ name, data }: Pick<SseEvent, "name" | "data">): string {
   const lines = data.split("\n").map((line) => `data: ${line}\n`);
   return `${name === "" ? "" : `event: ${name}\n`}${lines.join("")}\n`;
 }
 
-/** What a provider's client library hands out as an object, as the event that it came in: both say the same name. */
+/**
+ * Turns an object from a provider's client library back into the event that it came in. The event's name equals the object's
+ * type.
+ */
 export function eventOfObject(object: unknown): Pick<SseEvent, "name" | "data"> {
   const name = isObject(object) ? String(object["type"] ?? "") : "";
   return { name, data: JSON.stringify(object) };

@@ -1,4 +1,4 @@
-/** Of a wire's cache, what holds where Plimsoll puts no marks: a client may mark parts of a message, and no other place. */
+/** The cache functions of wires on which Plimsoll sets no marks. On these wires a client can mark parts of messages only. */
 
 import type { WireCache } from "./wire.ts";
 

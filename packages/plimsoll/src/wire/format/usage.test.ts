@@ -1,4 +1,4 @@
-/** Figures that no provider should report, on every wire, streamed and whole. */
+/** Usage figures that no provider should report, on every wire, streamed and in one piece. */
 
 import { expect, test } from "vitest";
 import type { JsonObject } from "../../message/json.ts";
@@ -6,7 +6,7 @@ import { wires } from "../wires.ts";
 import { createStreamReader } from "./answer-reader.ts";
 import type { Answer, WireName } from "./wire.ts";
 
-/** As JSON: some of these no program of ours could write. */
+/** Written as JSON text, because some of these values cannot be written by JSON.stringify. */
 const odd = [
   "-7",
   "1e400",

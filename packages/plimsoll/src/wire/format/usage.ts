@@ -1,9 +1,9 @@
-/** Figures of usage as providers report them: foreign numbers, on every wire. What cannot be a count of tokens is absent. */
+/** Reads usage figures as providers report them. These are untrusted numbers: a value that cannot be a token count is ignored. */
 
 import type { JsonValue } from "../../message/json.ts";
 import type { Usage } from "../../message/message.ts";
 
-/** No model reads or writes nearly as much; what is said beyond it is a mistake, and sums stay exact. */
+/** Maximum plausible token count. No model comes near it, so larger values are mistakes. The bound also keeps sums exact. */
 const maxTokens = 2 ** 31;
 
 export function tokenFigure(value: JsonValue | undefined): number | undefined {
@@ -12,9 +12,9 @@ export function tokenFigure(value: JsonValue | undefined): number | undefined {
   return isCount ? value : undefined;
 }
 
-/** As one wire names them. */
+/** The figures under the names of one wire. */
 export interface Reported {
-  /** Added up: everything the model read, cached or not. */
+  /** The sum of these is everything the model read, cached or not. */
   readonly input: readonly (JsonValue | undefined)[];
   readonly output: JsonValue | undefined;
   readonly cacheRead?: JsonValue | undefined;
@@ -23,7 +23,7 @@ export interface Reported {
   readonly reasoning?: JsonValue | undefined;
 }
 
-/** Undefined: neither what was read nor what was written is a figure. */
+/** Undefined if neither input nor output is a valid figure. */
 export function usageFrom(reported: Reported): Usage | undefined {
   const input = reported.input.map(tokenFigure).filter((figure) => figure !== undefined);
   const output = tokenFigure(reported.output);

@@ -1,4 +1,4 @@
-/** One conformance suite over all wires, fed with the recorded streams of test/wire-fixtures. */
+/** One conformance suite for all wires, with the recorded streams of test/wire-fixtures. */
 
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -17,7 +17,7 @@ const bytesOf = (value: unknown): Uint8Array => new TextEncoder().encode(JSON.st
 
 const wireNames = Object.keys(wires) as readonly WireName[];
 
-/** Fields that the official helpers add and the wire does not carry. */
+/** Fields that the official helpers add and that are not on the wire. */
 const helperFields = new Set([
   "parsed",
   "parsed_output",
@@ -44,8 +44,8 @@ function feed(wire: WireName, bytes: Uint8Array, step: number): { answer: Answer
 }
 
 /**
- * Where the official helper forgets what the wire said, the record does not: it replaces unknown text
- * fields by their last delta, and ignores unknown usage fields of later events.
+ * Plimsoll keeps content that the official helper loses: the helper replaces unknown text fields with their last delta, and
+ * ignores unknown usage fields of later events.
  */
 const keptOnPurpose: Readonly<Record<string, readonly [expected: string, ours: string]>> = {
   "reasoning-content.sse": ['"reasoning_content":"look."', '"reasoning_content":"Let me look."'],
@@ -58,7 +58,7 @@ function isOverflow({ error, response }: Answer): boolean {
 }
 
 interface Expected {
-  /** failed: the response itself says that it failed. */
+  /** "failed": the response itself says that it failed. */
   readonly outcome: Answer["outcome"] | "failed";
   readonly isOverflow: boolean;
   readonly message?: JsonObject;
@@ -66,7 +66,7 @@ interface Expected {
   readonly partial?: { readonly text: string; readonly snapshot?: JsonObject };
 }
 
-/** The error as the SDK threw it, or as the response carries it. */
+/** The error as the SDK threw it, or as the response contains it. */
 function errorOf({ error, message }: Expected): JsonObject {
   const body = isObject(error?.["body"]) ? error["body"] : (error ?? message ?? {});
   return isObject(body["error"]) ? body["error"] : body;
@@ -104,7 +104,7 @@ function expectResponse(
   [helper, ours]: readonly [string, string] = ["", ""],
 ): void {
   if (expected === undefined) return;
-  // The helper's snapshot of an unfinished completion still calls itself a chunk.
+  // The helper's snapshot of an unfinished completion still has the type of a chunk.
   const wanted = canonicalJson(withoutHelperFields(expected)).replace(
     "completion.chunk",
     "completion",
@@ -177,7 +177,7 @@ function messagesOf(wire: Wire, body: JsonObject): readonly JsonObject[] {
   return elements.map((element) => wire.messages.asMessage(element)).filter(isObject);
 }
 
-/** As clients do it: a string becomes one block, the last block gets a mark. */
+/** Marks a message as clients do: a string becomes one block, and the last block gets a mark. */
 function marked(wire: Wire, message: JsonObject): JsonObject {
   const isResponses = wire.name === "openai-responses";
   const field = isResponses && message["output"] !== undefined ? "output" : "content";

@@ -1,4 +1,4 @@
-/** What a wire format must be able to do. One implementation per provider format, one conformance suite. */
+/** The interface of a wire format. There is one implementation per provider format, and one conformance suite for all. */
 
 import type { JsonObject, JsonValue, LongText } from "../../message/json.ts";
 import type { Message, OutputSize, Part, ToolCallPart, Usage } from "../../message/message.ts";
@@ -8,59 +8,61 @@ import type { Splice } from "./splice.ts";
 
 export type WireName = "anthropic" | "openai-chat" | "openai-responses";
 
-/** Whose format a wire is: the name under which Plimsoll knows its vendor's own servers. */
+/** The vendor that owns a wire format. Plimsoll knows the vendor's own servers by this name. */
 export type Vendor = "anthropic" | "openai";
 
-/** What the fields of a body are called. */
+/** The names of a body's fields. */
 export interface FieldNames {
   readonly model: string;
-  /** The array that holds the conversation. */
+  /** Name of the array with the conversation. */
   readonly messages: string;
   readonly tools: string;
-  /** Absent: the system prompt stands among the messages. */
+  /** Absent if the system prompt is one of the messages. */
   readonly system?: string;
-  /** How long the answer may be: a body has one of these, or none. */
+  /** Names of the fields that limit the length of the answer. A body has at most one of them. */
   readonly output: readonly string[];
 }
 
-/** Fields that a body gets, by name. */
+/** Fields to set in a body, by name. */
 export type FieldValues = ReadonlyMap<string, JsonValue>;
 
-/** What one request may carry of images and documents. */
+/** How many images and documents one request may contain. */
 export interface MediaLimits {
   readonly maxCount: number;
   readonly maxBytes: number;
 }
 
-/** Servers of a wire that are stricter than its vendor's. */
+/** Servers that use a vendor's wire but are stricter than the vendor. */
 export type Profile = "mistral" | "deepseek";
 
-/** A request as far as Plimsoll needs it. Everything else stays in the client's bytes. */
+/** The parts of a request that Plimsoll needs. Everything else stays in the client's bytes. */
 export interface WireRequest {
   readonly model: string;
   readonly maxOutputTokens?: number;
-  /** The part of the answer that may be thinking, where the body gives it a budget. */
+  /** The part of the answer that may be thinking, if the body sets a budget for it. */
   readonly thinkingTokens?: number;
   readonly messages: readonly Slice[];
-  /** System prompt outside the messages, and tool schemas: what fills the window before the conversation. */
+  /** System prompt outside the messages, and tool schemas. They fill the window before the conversation. */
   readonly system?: Slice;
   readonly tools?: Slice;
-  /** Where the request has no list of tools: the list that stands in one of its messages. */
+  /** The list of tools inside one of the messages, if the request itself has no list. */
   readonly toolsInMessage?: ToolsInMessage;
-  /** The client's own name for the conversation, where the body carries one, as `client:name`. */
+  /** The client's own name for the conversation, as `client:name`, if the body contains one. */
   readonly clientSession?: string;
-  /** The provider keeps what came before; the body names it and carries only what is new. */
+  /** Id of the earlier conversation that the provider keeps. The body contains only the new messages. */
   readonly continues?: string;
-  /** The provider keeps nothing of the answer: names in it mean nothing later. */
+  /** The provider does not keep the answer, so ids in it are useless later. */
   readonly isNotStored?: true;
-  /** The model may not choose freely among the tools, or gives several answers at once: none of ours belong here. */
+  /**
+   * The model may not choose freely among the tools, or it gives several answers at once. Plimsoll must not add its own tools.
+   */
   readonly forbidsOwnTools?: true;
-  /** Names of tools in the choice: those must be told. */
+  /** Names of the tools in the request's tool choice. These tools must be sent. */
   readonly wantedTools?: readonly string[];
 }
 
 export interface ToolsInMessage {
-  /** By its index among the messages. */
+  /** Index of the message that contains the tools. */
   readonly message: number;
   /** The tools, at least one, as slices of that message. */
   readonly elements: readonly Slice[];
@@ -72,15 +74,18 @@ export interface AnswerError {
 }
 
 /**
- * What an upstream answered, put together from its JSON or its stream.
- * cut: the stream ended before the provider said that it was done; what arrived is in `choices`.
- * unread: it is not in this wire's format, or too large to be read along; it was passed on all the same.
+ * An upstream's answer, assembled from its JSON or its stream.
+ * "cut": the stream ended before the provider said that it was done. `choices` has the part that arrived.
+ * "unread": it is not in this wire's format, or it is too large to read. It was still passed on.
  */
 export interface Answer {
   readonly outcome: "message" | "error" | "cut" | "unread";
   /** The response object, as the provider's own client library would have built it. */
   readonly response?: JsonObject;
-  /** What a client sends back as history: one choice, or several when it asked for several; each a row of messages. */
+  /**
+   * The answer as a client sends it back in its history. There are several choices if the client asked for several. Each is a
+   * list of messages.
+   */
   readonly choices: readonly (readonly JsonObject[])[];
   readonly usage?: Usage;
   readonly stopReason?: string;
@@ -93,38 +98,38 @@ export interface StreamEvent {
   readonly data: string;
 }
 
-/** Whether a call by this name, or a search for tools in the provider's own form, is answered by Plimsoll itself. */
+/** Whether Plimsoll itself answers a call of this name, or a search for tools in the provider's own form. */
 export type IsOwn = (toolName: string, isToolSearch?: boolean) => boolean;
 
 /**
- * Several rounds with the upstream as the one answer that a client sees: without our calls, numbered on, with the ids of the
- * first round and the end of the last.
+ * Combines several rounds with the upstream into the one answer that the client sees. It leaves out calls of Plimsoll's tools,
+ * continues the numbering, and uses the ids of the first round and the end of the last.
  */
 export interface RoundMerger {
   /**
-   * An event of the running round; what goes on to the client now, the very same object where nothing is different. What ends
-   * a round well is held back; an error is not.
+   * Takes an event of the current round, and returns the events to send to the client now. An unchanged event is returned as the
+   * same object. Events that end a round successfully are held back, but errors are not.
    */
   take(event: StreamEvent): readonly StreamEvent[];
-  /** The running round has ended, and another one follows. */
+  /** The current round has ended, and another one follows. */
   next(): void;
-  /** What was held back of the last round: the end of the answer. */
+  /** Returns the events held back from the last round, which end the answer. */
   end(): readonly StreamEvent[];
 }
 
 export type Progress = "opening" | "content" | "terminal";
 
-/** Contract: never throws on what an upstream may send; unknown events are passed over. */
+/** Contract: never throws, whatever an upstream sends. Unknown events are skipped. */
 export interface AnswerAccumulator {
   /**
-   * opening: nothing of what the model says has come yet; terminal: after this event the client considers
-   * the answer finished, well or badly.
+   * Returns "opening" until the model has said something. Returns "terminal" if the client considers the answer finished after
+   * this event, successfully or not.
    */
   take(event: StreamEvent): Progress;
   finish(): Answer;
 }
 
-/** One part of a message, by its index; inside a tool result, one part of that. */
+/** Index of a part of a message. `inner` is the index of a part inside a tool result. */
 export interface PartPlace {
   readonly part: number;
   readonly inner?: number;
@@ -132,7 +137,7 @@ export interface PartPlace {
 
 export interface OwnText {
   readonly text: string;
-  /** A mark that the client had set on what this text stands for. */
+  /** The cache mark that the client had set on the content that this text replaces. */
   readonly mark?: JsonValue;
 }
 
@@ -142,7 +147,7 @@ export interface SystemText {
   readonly mark?: JsonValue;
 }
 
-/** A system prompt as one text: for wires that have no parts. */
+/** Joins a system prompt to one text, for wires without parts. */
 export function wholeSystem(system: string | readonly SystemText[]): string {
   return typeof system === "string" ? system : system.map(({ text }) => text).join("\n\n");
 }
@@ -153,185 +158,190 @@ export interface BodyParts {
   readonly messages: readonly JsonObject[];
   readonly tools: readonly ToolDefinition[];
   readonly maxOutputTokens: number;
-  /** Which of the wire's `fields.output` says so; the first one where nothing is said. */
+  /** The field of the wire's `fields.output` to use. Default: the first one. */
   readonly outputField?: string;
-  /** Further fields of the provider's own, e.g. `stream` or `temperature`. */
+  /** Further fields of the provider, such as `stream` or `temperature`. */
   readonly extra?: JsonObject;
 }
 
-/** What is found is told where it was found, so the list of tools never changes. */
+/**
+ * The provider's own way to defer tools. Tools that are found are shown where they were found, so the list of tools never
+ * changes.
+ */
 export interface NativeDeferral {
-  /** Models that know it, on the vendor's own servers. */
+  /** Models that support it, on the vendor's own servers. */
   readonly models: RegExp;
-  /** What a server says that does not know it after all. */
+  /** Matches the error of a server that does not support it. */
   readonly refusal: RegExp;
-  /** A tool of the list that the model is not told of before a search names it. Absent: what is held back is not in the list. */
+  /**
+   * Marks a tool in the list as deferred: the model does not see it until a search names it. Absent if deferred tools are left
+   * out of the list.
+   */
   defer?(tool: JsonObject): JsonObject;
-  /** Our search in the provider's own form. Absent: it is a function like others. */
+  /** Plimsoll's search tool in the provider's own form. Absent if it is a function like any other. */
   search?(tool: ToolDefinition): JsonObject;
-  /** What an answer to a search consists of, for these tools of a request. Empty: it is a text. */
+  /** The content of an answer to a search that found these tools. Empty if the answer is a text. */
   found(tools: readonly JsonObject[]): readonly JsonObject[];
-  /** Tools that an answer to a search only names: they must stand in the list. */
+  /** Tools that an answer to a search only names. They must be in the list. */
   named?(message: JsonObject): readonly string[];
   /**
-   * A search, or an answer to one, for a model that knows nothing of this, or of tools that are not there any more; the very
-   * same object where it is neither.
+   * Rewrites a search, or an answer to one, for a model without this feature or for tools that no longer exist. Returns the same
+   * object for any other message.
    */
   plain(message: JsonObject, isThere?: (name: string) => boolean): JsonObject;
 }
 
 /** How a provider counts a request without answering it. */
 export interface Counting {
-  /** Behind the path of the model. */
+  /** Path of the counting endpoint, appended to the path of the model. */
   readonly path: string;
-  /** System prompt and tools of a request, in the client's own bytes, with next to no conversation. */
+  /** A body with system prompt and tools in the client's own bytes, and almost no conversation. */
   body(request: WireRequest, body: Uint8Array, slices: BodySlices): Uint8Array;
   read(answer: JsonValue): number | undefined;
 }
 
 export interface IdentityRules {
   readonly long?: LongText;
-  /** As earlier versions did: null fields are dropped from the arguments of calls, too. */
+  /** The rule of earlier versions, which also dropped null fields from the arguments of calls. */
   readonly isOld?: boolean;
 }
 
-/** Whole bodies of requests, and what one may carry. */
+/** Reads and writes whole request bodies, and states their limits. */
 export interface WireBody {
-  /** Contract: throws BODY_INVALID when a field that Plimsoll reads has the wrong type. */
+  /** Contract: throws BODY_INVALID if a field that Plimsoll reads has the wrong type. */
   read(body: Uint8Array, slices: BodySlices): WireRequest;
   compose(parts: BodyParts): JsonObject;
   decodeSystem(system: JsonValue): readonly Part[];
-  /** The fields that say how long the answer may be, for a body that says so, with these figures. */
+  /** For a body that limits the length of the answer: the same fields with these figures. */
   outputFields(body: Uint8Array, slices: BodySlices, output: OutputSize): FieldValues;
-  /** With these the model calls nothing. */
+  /** Fields with which the model calls no tools. */
   readonly noTools: FieldValues;
-  /** With these the provider does not add what it holds: the body carries the whole conversation. */
+  /** Fields with which the provider adds nothing that it keeps, so that the body contains the whole conversation. */
   readonly withoutServerSideHistory: FieldValues;
-  /** With these the provider keeps nothing of request and answer. */
+  /** Fields with which the provider stores neither request nor answer. */
   readonly nothingKept: FieldValues;
-  /** Headers of a request that decide what its body may hold, in small letters. */
+  /** Names of request headers that decide what the body may contain, in lower case. */
   readonly headers: readonly string[];
-  /** The catalogue's name for a model, where headers make another one of it. */
+  /** The catalogue's name for a model, if headers turn it into a different one. */
   modelByHeaders(model: string, headers: Readonly<Record<string, string>>): string | undefined;
-  /** For a model of this window. */
+  /** The limits for a model with this window. */
   mediaLimits(window: number): MediaLimits;
-  /** Whose rules hold beside the wire's own, by `provider/model`. */
+  /** The stricter server whose rules apply in addition to the wire's own, by `provider/model`. */
   profileOf(target: string): Profile | undefined;
-  /** Undefined where the provider does not count. */
+  /** How the provider counts tokens. Undefined if it cannot. */
   readonly counting?: Counting;
 }
 
-/** Messages, read and written. */
+/** Reads and writes messages. */
 export interface WireMessages {
-  /** An element of the conversation as a message; undefined when it cannot be one. */
+  /** Turns an element of the conversation into a message. Returns undefined if that is not possible. */
   asMessage(json: JsonValue): JsonObject | undefined;
   /**
-   * Canonical text of a message: equal for two spellings that mean the same to the provider, whatever
-   * cache marks, null fields and wrappers a client adds from turn to turn.
+   * The canonical text of a message. Two spellings that mean the same to the provider give the same text, whatever cache marks,
+   * null fields and wrappers a client adds from turn to turn.
    */
   identity(message: JsonObject, rules?: IdentityRules): string;
-  /** Contract: never throws; what is not understood becomes an opaque part. */
+  /** Contract: never throws. Content that Plimsoll does not understand becomes an opaque part. */
   decode(message: JsonObject): Message;
-  /** Several neutral messages may become one (parallel results) or one several. */
+  /** Several neutral messages may become one, as for parallel results, and one may become several. */
   encode(messages: readonly Message[]): readonly JsonObject[];
-  /** A message that somebody wrote down, without what its writer noted beside it. */
+  /** A message written by hand, without the writer's own extra fields. */
   withoutNotes(message: JsonObject): JsonObject;
   toolCalls(message: JsonObject): readonly ToolCallPart[];
-  /** Names under which the provider keeps a message, or an answer: what a later request may call it by. */
+  /** Ids under which the provider keeps a message or an answer. A later request may use them. */
   ownIds(message: JsonObject): readonly string[];
-  /** The message that stands only as a name of another one; undefined for a message that is there itself. */
+  /** The id of the message that this message refers to, or undefined if this message is not a reference. */
   referenceTo(message: JsonObject): string | undefined;
 }
 
-/** Other words in a client's messages, and Plimsoll's own beside them. */
+/** Edits the client's messages and adds Plimsoll's texts. */
 export interface WireEdit {
   /**
-   * What to splice into the bytes of a message so that one of its parts says something else. Undefined for
-   * parts that must stay as they came: reasoning, what is not understood. Of a call the text is its arguments, a JSON
-   * object. Cache marks stay.
+   * The splice that gives a part of a message another text. Cache marks stay. For a call, the text is its arguments, a JSON
+   * object. Undefined for parts that must stay unchanged: reasoning, and content that Plimsoll does not understand.
    */
   replacePart(message: Uint8Array, place: PartPlace, text: string): Splice | undefined;
-  /** Text of ours as a message of its own, in the user's role. */
+  /** A message that contains only Plimsoll's text, in the user's role. */
   ownMessage(own: OwnText): JsonObject;
-  /** Where text of ours stands: in a message of its own, or inside a neighbour, where roles must alternate. */
+  /** Where Plimsoll's text goes: in its own message, or inside a neighbouring message if roles must alternate. */
   readonly ownTextPlacement: "alone" | "inside";
-  /** The message with a text of ours at one of its ends; undefined when it cannot carry one there. */
+  /** The message with Plimsoll's text at one of its ends. Undefined if the message cannot contain it there. */
   carryText(message: Uint8Array, own: OwnText, end: "first" | "last"): Uint8Array | undefined;
-  /** Two messages of the user's side as one, where roles must alternate; undefined when they cannot be joined. */
+  /** Joins two messages of the user's side, for wires on which roles must alternate. Undefined if they cannot be joined. */
   joinMessages(first: Uint8Array, second: Uint8Array): Uint8Array | undefined;
 }
 
-/** The provider's cache: marks that say up to where a request is cached. */
+/** The provider's cache: marks up to which a request is cached. */
 export interface WireCache {
-  /** The field that is a cache mark: it stands nowhere else, or in somebody's text. */
+  /** Name of the field that is a cache mark. Elsewhere it occurs only inside somebody's text. */
   readonly markField: string;
-  /** How a request says that it is to be cached up to here; undefined where requests do not say. */
+  /** The usual mark that asks the provider to cache up to this place. Undefined if the wire has no marks. */
   readonly usualMark?: JsonObject;
-  /** Whether the cache is to live long up to this mark. */
+  /** Whether the mark asks for the long lifetime. */
   isLongMark(mark: JsonValue): boolean;
-  /** Cache marks in a whole body. May count one too many, never one too few. */
+  /** Number of cache marks in a whole body. May be one too high, but never too low. */
   countMarks(body: Uint8Array): number;
-  /** Whether a body asks for a cache that lives long. */
+  /** Whether a body asks for the long lifetime. */
   hasLongMarks(body: Uint8Array): boolean;
-  /** The last cache mark that a client put on this message, or the first, as it stands there. */
+  /** The first or last cache mark that the client set on this message, unchanged. */
   markIn(message: Uint8Array, which?: "first" | "last"): JsonValue | undefined;
-  /** The message with a cache mark at its end; undefined where none can stand. */
+  /** The message with a cache mark at its end. Undefined if no mark can be set there. */
   withMark(message: Uint8Array, mark: JsonValue): Uint8Array | undefined;
-  /** The cache mark that a client has put on a tool, a block of a message, or the body itself. */
+  /** The cache mark that a client set on a tool, on a block of a message, or on the body itself. */
   markOn(block: JsonValue): JsonValue | undefined;
   /** The tool with this mark, or without any. */
   markTool(tool: JsonObject, mark: JsonValue | undefined): JsonObject;
-  /** The pieces of a message that a cache tells apart. */
+  /** The blocks of a message that the cache treats separately. */
   blocks(message: JsonObject): readonly JsonValue[];
 }
 
-/** The list of tools. */
+/** Reads and writes the list of tools. */
 export interface WireTools {
   encode(tool: ToolDefinition): JsonObject;
-  /** What a tool of a request says of itself; undefined for tools that have no name. */
+  /** The definition of a tool in a request. Undefined for tools without a name. */
   decode(tool: JsonValue): ToolDefinition | undefined;
-  /** Under which name the model calls a tool of a request; undefined for tools that have none. */
+  /** The name by which the model calls a tool. Undefined for tools without a name. */
   nameOf(tool: JsonValue): string | undefined;
-  /** Tools that stand inside of this one, and are called by names of their own. */
+  /** Tools inside this one that have their own names. */
   inside(tool: JsonValue): readonly JsonValue[];
-  /** More tools than this a provider refuses. */
+  /** Maximum number of tools that the provider accepts. */
   readonly max?: number;
-  /** The client holds tools back itself, in the provider's way: this one, or this is what finds them. */
+  /** Whether the client defers tools itself in the provider's way: this tool is deferred, or it is the search tool. */
   isDeferring(tool: JsonValue): boolean;
-  /** How the provider holds tools back itself; undefined where it cannot do that. */
+  /** How the provider defers tools itself. Undefined if it cannot. */
   readonly deferral?: NativeDeferral;
 }
 
-/** Answers of an upstream. */
+/** Reads the answers of an upstream. */
 export interface WireAnswer {
   open(): AnswerAccumulator;
   read(response: JsonValue): Answer;
-  /** The model stopped for want of room, or because it had to: a call at the end may be half of one. */
+  /** Whether the model had to stop before it was done. A call at the end may then be incomplete. */
   isCutShort(answer: Answer): boolean;
-  /** An answer as it can be sent back to a provider that has kept nothing of it. */
+  /** The answer in a form that can be sent to a provider that did not keep it. */
   repeatable(messages: readonly JsonObject[]): readonly JsonObject[];
 }
 
-/** Rounds with the upstream that the client does not know of. */
+/** Merges inner rounds, which the client does not see. */
 export interface WireRounds {
   open(isOwn: IsOwn): RoundMerger;
-  /** The same for rounds that were answered in one piece each. */
+  /** Merges rounds whose answers each came in one piece. */
   merge(responses: readonly [JsonObject, ...JsonObject[]], isOwn: IsOwn): JsonObject;
-  /** An answer's messages without our calls; a message of which nothing is left is gone. */
+  /** The messages of an answer without calls of Plimsoll's tools. A message that becomes empty is left out. */
   withoutOwnCalls(messages: readonly JsonObject[], isOwn: IsOwn): readonly JsonObject[];
   /**
-   * A message of an answer without what makes sense only beside calls of ours, which `inner` has and the client does not:
-   * the very same bytes where there is nothing of the kind.
+   * A message of an answer without the parts that only make sense next to calls of Plimsoll's tools. `inner` has these calls, and
+   * the client does not know them. Returns the same bytes if there is nothing to remove.
    */
   withoutLookups(message: Uint8Array, inner: readonly Uint8Array[]): Uint8Array | "nothing";
 }
 
-/** What went wrong, in the provider's own words: clients know them. */
+/** Errors in the provider's own format, which clients understand. */
 export interface WireErrors {
   body(status: number, message: string): JsonObject;
-  /** The event that tells a client, in mid-stream, that something went wrong. */
+  /** The event that reports an error to the client in the middle of a stream. */
   event(status: number, message: string): StreamEvent;
-  /** For a conversation that is too long. */
+  /** The error for a conversation that is too long. */
   tooLong(needTokens: number, limitTokens: number): JsonObject;
 }
 

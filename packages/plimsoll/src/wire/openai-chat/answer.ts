@@ -1,4 +1,4 @@
-/** Answers of the OpenAI Chat Completions wire: the stream's chunks, or one JSON body, put together. */
+/** Reads answers of the OpenAI Chat Completions wire, from a stream of chunks or from one JSON body. */
 
 import {
   isObject,
@@ -34,7 +34,7 @@ interface Choice {
 interface Call {
   readonly fields: Fields;
   readonly called: Fields;
-  /** `function` or `custom`: under which key the provider put the call. */
+  /** The key under which the provider put the call: `function` or `custom`. */
   key: string;
 }
 
@@ -45,7 +45,7 @@ interface State {
   isDone: boolean;
 }
 
-/** More parallel calls or choices than any provider allows: an upstream that counts on is cut off here. */
+/** Maximum number of parallel calls or choices. No provider allows as many, so anything beyond is ignored. */
 const maxIndex = 4096;
 
 function openAnswer(): AnswerAccumulator {
@@ -104,7 +104,7 @@ function takeChoice(state: State, chunk: JsonObject): void {
   if (isObject(delta)) applyDelta(choice, delta);
 }
 
-/** Text fields grow, others are replaced: also for fields that only compatible servers send. */
+/** Text fields grow and others are replaced. This includes fields that only compatible servers send. */
 function applyDelta(choice: Choice, delta: JsonObject): void {
   const { tool_calls: calls, ...fields } = definedOnly(delta);
   for (const call of Array.isArray(calls) ? calls.filter(isObject) : []) applyCall(choice, call);

@@ -1,4 +1,4 @@
-/** The OpenAI Chat Completions wire: bodies of requests, and what one may carry. */
+/** The OpenAI Chat Completions wire: request bodies and their limits. */
 
 import type { JsonObject } from "../../message/json.ts";
 import type { OutputSize } from "../../message/message.ts";
@@ -15,13 +15,13 @@ import {
 } from "../format/wire.ts";
 import { encodeTool } from "./tools.ts";
 
-/** Newer models know only the longer name; a body has one of them, or none. */
+/** Newer models know only the longer name. A body has at most one of them. */
 export const outputNames = ["max_completion_tokens", "max_tokens"];
 
 export const chatBody: WireBody = {
   read: readRequest,
   compose: composeBody,
-  // Among the messages, once it is sent: before that it is a text.
+  // In a request, the system prompt is one of the messages. Before that it is a text.
   decodeSystem: (system) => (typeof system === "string" ? [{ kind: "text", text: system }] : []),
   outputFields,
   noTools: new Map([["tool_choice", "none"]]),
@@ -60,7 +60,7 @@ function readRequest(body: Uint8Array, slices: BodySlices): WireRequest {
   };
 }
 
-/** One answer, with or without calls as the model likes. */
+/** The request asks for one answer, and the model may decide whether to call tools. */
 function isPlainTurn(fields: FieldReader): boolean {
   const choice = fields.value("tool_choice") ?? "auto";
   const count = fields.value("n") ?? 1;

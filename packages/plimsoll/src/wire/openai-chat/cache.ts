@@ -1,4 +1,4 @@
-/** The OpenAI Chat Completions wire: cache marks, which some servers take. */
+/** The OpenAI Chat Completions wire: cache marks, which some servers accept. */
 
 import { isObject, type JsonValue } from "../../message/json.ts";
 import { parseJson } from "../format/slices.ts";

@@ -1,4 +1,4 @@
-/** The OpenAI Chat wire: where text of ours stands, and how a part of a message comes to say something else. */
+/** The OpenAI Chat wire: puts Plimsoll's texts into messages, and replaces parts of them. */
 
 import {
   isObject,
@@ -20,7 +20,10 @@ export const chatEdit: WireEdit = {
   joinMessages,
 };
 
-/** A result's text is its whole content; elsewhere each part has its own. Of a call, its arguments. Refusals stay. */
+/**
+ * In a result, the text replaces the whole content. In other messages, it replaces one part. For a call, it replaces the
+ * arguments. Refusals stay.
+ */
 function replacePart(message: Uint8Array, place: PartPlace, text: string): Splice | undefined {
   const json = parseJson(message, { start: 0, end: message.length });
   if (!isObject(json)) return undefined;
@@ -35,13 +38,13 @@ function replacePart(message: Uint8Array, place: PartPlace, text: string): Splic
   return isResult ? replaceResult(found, place, text) : replaceIn(found, part, text);
 }
 
-/** Behind the content, and a refusal, come the calls. */
+/** The calls come after the content and the refusal. */
 function partsBeforeCalls({ content, refusal }: JsonObject): number {
   const texts = typeof content === "string" && content !== "" ? 1 : 0;
   return (Array.isArray(content) ? content.length : texts) + (typeof refusal === "string" ? 1 : 0);
 }
 
-/** Only such as are a JSON object stay one. */
+/** The new arguments must be a JSON object. */
 function replaceArguments(
   message: Uint8Array,
   call: Slice | undefined,
@@ -90,7 +93,7 @@ function replaceIn(
   return place === 0 && isText ? { ...content, text: JSON.stringify(text) } : undefined;
 }
 
-/** Reasoning, where there is any, was decoded before the content. */
+/** Reasoning is decoded before the content, if there is any. */
 function reasoningParts(message: JsonObject): number {
   const reasoning = message["reasoning_content"] ?? message["reasoning"];
   return typeof reasoning === "string" && reasoning !== "" ? 1 : 0;
@@ -122,7 +125,7 @@ function ownMessage(own: OwnText): JsonObject {
   return { role: "user", content: own.mark === undefined ? own.text : [textPart(own)] };
 }
 
-/** For servers that want strict turns: inside the neighbouring user or tool message. */
+/** For servers that require strict turns. The text goes into the neighbouring user or tool message. */
 function carryText(
   message: Uint8Array,
   own: OwnText,
@@ -136,7 +139,7 @@ function carryText(
   const parts = elements.get("content");
   const ours = JSON.stringify(textPart(own));
   if (parts === undefined) {
-    // What the user said stays a part of its own; results of strict servers are plain text.
+    // The user's words stay a separate part. Results of strict servers are plain text.
     return json["role"] === "user"
       ? carryBeside(message, content, ours, end)
       : carryInText(message, content, own.text, end);
@@ -179,7 +182,7 @@ function carryInText(
   return applySplices(message, [{ start: at, end: at, text: ours }]);
 }
 
-/** For servers that want strict turns: two messages of the user as one, each text a part of its own. */
+/** For servers that require strict turns. Joins two user messages, and keeps each text as a separate part. */
 function joinMessages(first: Uint8Array, second: Uint8Array): Uint8Array | undefined {
   const [one, other] = [userParts(first), userParts(second)];
   if (one === undefined || other === undefined) return undefined;

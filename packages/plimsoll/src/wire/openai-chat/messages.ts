@@ -1,4 +1,4 @@
-/** The OpenAI Chat Completions wire: messages, read and written. */
+/** The OpenAI Chat Completions wire: reads and writes messages. */
 
 import {
   canonicalJson,
@@ -22,7 +22,7 @@ export const chatMessages: WireMessages = {
   referenceTo: () => undefined,
 };
 
-/** Compatible servers show their reasoning; clients echo all, some or none of it. */
+/** Compatible servers show their reasoning, and clients send back all, some or none of it. */
 const volatileFields = new Set([
   "cache_control",
   "parsed",
@@ -32,8 +32,8 @@ const volatileFields = new Set([
 ]);
 
 /**
- * Clients echo an answer with and without the empty extras that the provider put on it
- * (`annotations: []`, `refusal: null`, `content: ""` beside calls, `index` inside calls).
+ * Clients send an answer back with or without the empty extras that the provider added (`annotations: []`, `refusal: null`,
+ * `content: ""` next to calls, `index` inside calls).
  */
 function plainMessage(message: JsonObject): JsonObject {
   const plain: Record<string, JsonValue | undefined> = {};
@@ -73,10 +73,10 @@ function plainContent(content: JsonValue | undefined): JsonValue | undefined {
     : parts;
 }
 
-/** Fields of a message; others are somebody's notes. */
+/** The fields of a message. All others are somebody's notes. */
 const messageFields = ["role", "content", "name", "tool_calls", "tool_call_id", "refusal"];
 
-/** The name on a result says which tool it came from: that is a note, too. */
+/** The name on a result says which tool it came from. That is a note, too. */
 function withoutNotes(message: JsonObject): JsonObject {
   const isResult = message["role"] === "tool";
   const names = isResult ? messageFields.filter((name) => name !== "name") : messageFields;
@@ -184,7 +184,9 @@ function mediaOfUrl(url: string): Media {
   return { kind: "base64", mediaType, data: url.slice(comma + 1) };
 }
 
-/** What other wires put into several messages is one answer here: all its calls must stand before their results. */
+/**
+ * Other wires split an answer into several messages. Here it must be one, because all its calls must come before their results.
+ */
 function joinAnswers(messages: readonly Message[]): readonly Message[] {
   const joined: Message[] = [];
   for (const message of messages) {

@@ -1,4 +1,4 @@
-/** Several rounds with the upstream as one answer of the OpenAI Chat Completions wire. */
+/** Merges several rounds with the upstream into one answer of the OpenAI Chat Completions wire. */
 
 import {
   isObject,
@@ -21,14 +21,17 @@ export const chatRounds: WireRounds = {
 interface State {
   round: number;
   hasDropped: boolean;
-  /** Calls that the client has been told of. */
+  /** Number of calls that the client has seen. */
   calls: number;
-  /** Of the running round: what the client knows a call by. Ours is nobody's; one without a name is not known yet. */
+  /**
+   * For each call of the current round, how the client sees it. Calls of Plimsoll's tools are hidden. A call without a name is
+   * undecided.
+   */
   places: Map<number, Place>;
   sorter: CallSorter;
-  /** What every chunk of the answer says: taken from the first. */
+  /** Fields that are the same in every chunk of the answer, taken from the first chunk. */
   frame: JsonObject;
-  /** Written in the rounds before. */
+  /** Output usage of the earlier rounds. */
   written: JsonObject;
   usage: JsonObject | undefined;
   queued: StreamEvent[];
@@ -39,7 +42,7 @@ type Place =
   | { readonly kind: "own" }
   | { readonly kind: "unnamed"; readonly waiting: readonly JsonObject[] };
 
-/** A call whose name does not come in so many pieces is the client's. */
+/** A call whose name has not arrived after this many pieces counts as the client's. */
 const maxWaiting = 100;
 
 function openRounds(isOwn: IsOwn): RoundMerger {
@@ -76,7 +79,7 @@ function openRounds(isOwn: IsOwn): RoundMerger {
   };
 }
 
-/** The fields by which a client knows that chunks belong together. */
+/** The fields by which a client recognises chunks of the same answer. */
 const frameFields = ["id", "created", "model", "system_fingerprint", "service_tier"];
 
 function takeChunk(
@@ -91,7 +94,7 @@ function takeChunk(
     );
   if (isObject(chunk["usage"])) state.usage = chunk["usage"];
   const choice = choiceOf(chunk);
-  // Without a choice it brings the usage, or nothing.
+  // A chunk without a choice contains the usage, or nothing.
   if (choice === undefined) {
     if (!isObject(chunk["usage"])) return state.round === 0 ? [event] : [];
     state.queued.push(event);
@@ -121,21 +124,21 @@ function contentEvent(
   { chunk, choice, delta, kept }: ContentChunk,
 ): readonly StreamEvent[] {
   if (kept === delta && state.round === 0) return [event];
-  // The answer has been opened already; and what was only a call of ours says nothing.
+  // Skips a frame, because the answer has already been opened, and a chunk that only contained a call of Plimsoll's tools.
   const isFrame = state.round > 0 && isSilent(kept);
   const isEmptied = kept !== delta && isSilent(kept) && kept["role"] === undefined;
   if (isFrame || isEmptied) return [];
   return [framed(state, event, withDelta(chunk, choice, kept))];
 }
 
-/** It was said with the first round; there are clients that would join the two. */
+/** The first round already sent the role. Some clients would concatenate the two. */
 function withoutRole({ round }: State, delta: JsonObject): JsonObject {
   if (round === 0 || delta["role"] === undefined) return delta;
   const { role: _role, ...rest } = delta;
   return rest;
 }
 
-/** Only a role, or nothing. */
+/** Whether the delta contains only a role, or nothing. */
 function isSilent(delta: JsonObject): boolean {
   return Object.entries(delta).every(([key, value]) => {
     const isEmpty = Array.isArray(value) && value.length === 0;
@@ -143,7 +146,7 @@ function isSilent(delta: JsonObject): boolean {
   });
 }
 
-/** The very same object where nothing is different. */
+/** Returns the same object if nothing has to change. */
 function keptDelta(state: State, delta: JsonObject, isOwn: IsOwn): JsonObject {
   const calls = delta["tool_calls"];
   if (!Array.isArray(calls)) return delta;
@@ -223,7 +226,7 @@ function end(state: State): readonly StreamEvent[] {
   });
 }
 
-/** The model stopped for a call that the client never sees. */
+/** The model may have stopped for a call that the client never sees. */
 function finishReason({ finish_reason: reason }: JsonObject, hasCalls: boolean): JsonValue {
   return reason === "tool_calls" && !hasCalls ? "stop" : (reason ?? null);
 }
@@ -275,7 +278,7 @@ function calledName(call: JsonValue): string {
   return isObject(called) ? stringOr(called["name"], "") : "";
 }
 
-/** As a stream of them would be put together: texts grow, lists grow, the rest is what was said last. */
+/** Joins messages the way a stream would: texts and lists grow, and other fields keep the last value. */
 function joinMessages(messages: readonly JsonObject[]): JsonObject {
   const joined = new Map<string, JsonValue>();
   for (const [key, value] of messages.flatMap(Object.entries)) {

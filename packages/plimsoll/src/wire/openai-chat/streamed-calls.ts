@@ -1,12 +1,12 @@
 /**
- * Which call a streamed piece belongs to. The provider numbers them; compatible servers give every call the number 0
+ * Finds the call that a streamed piece belongs to. OpenAI numbers the calls, but compatible servers give every call the number 0
  * (BerriAI/litellm#11558), or none at all.
  */
 
 import { isObject, type JsonObject, numberOr, stringOr } from "../../message/json.ts";
 
 export interface CallSorter {
-  /** The number of its call: the provider's own, where that tells calls apart. */
+  /** The number of the call: the server's own number, if it distinguishes the calls. */
   callOf(piece: JsonObject): number;
 }
 
@@ -17,7 +17,7 @@ interface Opened {
 }
 
 export function createCallSorter(): CallSorter {
-  /** By the number that the server gave last. */
+  /** The latest call for each number that the server has used. */
   const byIndex = new Map<number, Opened>();
   const opened: Opened[] = [];
 
@@ -54,7 +54,7 @@ export function createCallSorter(): CallSorter {
   };
 }
 
-/** A second, different one opens another call; some servers repeat the first with every piece. */
+/** A different id or name begins another call. Some servers repeat the first one with every piece. */
 function isAnother(known: string, given: string): boolean {
   return known !== "" && given !== "" && known !== given;
 }

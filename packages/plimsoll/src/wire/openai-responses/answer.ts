@@ -1,4 +1,4 @@
-/** Answers of the OpenAI Responses wire: the stream's typed events, or one JSON body, put together. */
+/** Reads answers of the OpenAI Responses wire, from a stream of typed events or from one JSON body. */
 
 import {
   isObject,
@@ -33,14 +33,14 @@ export const responsesAnswer: WireAnswer = {
 type Fields = Record<string, JsonValue | undefined>;
 
 interface State {
-  /** The response as the last event that carried it whole said, but for its output. */
+  /** The response from the last event that contained all of it, without its output. */
   response: Fields | undefined;
   items: Map<number, Fields>;
   error: AnswerError | undefined;
   hasEnded: boolean;
 }
 
-/** More items, parts or commands than any provider sends: an upstream that counts on is cut off here. */
+/** Maximum number of items, parts or commands. No provider sends as many, so anything beyond is ignored. */
 const maxIndex = 4096;
 
 function openAnswer(): AnswerAccumulator {
@@ -58,7 +58,7 @@ function progressOf({ items }: State): Progress {
   return items.size === 0 ? "opening" : "content";
 }
 
-/** Streams without `event:` lines are complete all the same: the type stands in the JSON too. */
+/** Streams without `event:` lines work too, because the type is also in the JSON. */
 function takeEvent(state: State, name: string, event: JsonObject): Progress {
   const type = stringOr(event["type"], name);
   switch (type) {
@@ -91,8 +91,8 @@ function takeEvent(state: State, name: string, event: JsonObject): Progress {
 }
 
 /**
- * ChatGPT's own backend and some gateways end a stream with an empty `output` (BerriAI/litellm#32724): what
- * was streamed is then what was said.
+ * ChatGPT's own backend and some gateways end a stream with an empty `output` (BerriAI/litellm#32724). The streamed items are
+ * then the answer.
  */
 function takeSnapshot(state: State, response: JsonValue | undefined): void {
   if (!isObject(response)) return;
@@ -111,12 +111,12 @@ function takeItem(state: State, event: JsonObject): void {
 
 interface Growing {
   readonly field: string;
-  /** The list of the item in which the growing part stands, and which type the part has. */
+  /** The list of the item that contains the growing part, and the type of that part. */
   readonly list?: string;
   readonly part?: string;
 }
 
-/** What grows by `.delta` events, until a `.done` event says it whole. */
+/** Fields that grow with `.delta` events until a `.done` event gives the whole text. */
 const growing: ReadonlyMap<string, Growing> = new Map([
   ["response.output_text", { field: "text", list: "content", part: "output_text" }],
   ["response.refusal", { field: "refusal", list: "content", part: "refusal" }],
@@ -179,7 +179,7 @@ function grow(item: Fields, { field, list, part }: Growing, verb: string, event:
 interface PartSought {
   readonly list: string;
   readonly index: JsonValue | undefined;
-  /** Some servers never announce a part: its first text does. */
+  /** The part to create if it does not exist yet. Some servers never announce a part and send its text at once. */
   readonly fresh: Fields;
 }
 
@@ -192,7 +192,7 @@ function partAt(item: Fields, { list, index, fresh }: PartSought): Fields | unde
   return isObject(part) ? part : undefined;
 }
 
-/** The list of an item that this reader parsed itself and nobody else holds: it may grow in place. */
+/** A list inside an item. This reader parsed the item itself and nobody else uses it, so the list may grow in place. */
 function listOf(item: Fields, field: string): (JsonValue | undefined)[] {
   const known = item[field];
   if (Array.isArray(known)) return known as JsonValue[];
@@ -253,7 +253,7 @@ function takeShellOutput(item: Fields, verb: string, event: JsonObject): void {
     entry[field] = stringOr(entry[field], "") + stringOr(delta[field], "");
 }
 
-/** `code` says more than `type`, which is `error` or the same for most. */
+/** `code` says more than `type`, which is `error` or the same for most errors. */
 function readError(error: JsonValue | undefined): AnswerError {
   if (!isObject(error)) return { type: "error", message: stringOr(error, "") };
   return {
@@ -272,7 +272,7 @@ function finish(state: State): Answer {
   return { ...answer, outcome: state.hasEnded ? "message" : "cut" };
 }
 
-/** What runs in the background, or was cancelled there, has not said all of it. */
+/** Statuses of responses that are incomplete: they run in the background or were cancelled there. */
 const unfinished = new Set(["queued", "in_progress", "cancelled"]);
 
 function readAnswer(response: JsonValue): Answer {
@@ -298,7 +298,7 @@ function readResponse(response: JsonObject): Omit<Answer, "outcome"> {
   };
 }
 
-/** The provider's client library adds these, and the provider refuses them when they come back. */
+/** Removes fields that the provider's client library adds. The provider refuses them when they come back. */
 function withoutHelperFields(item: JsonObject): JsonObject {
   const { parsed_arguments: _arguments, ...rest } = item;
   const { content } = rest;

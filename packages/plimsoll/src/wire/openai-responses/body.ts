@@ -1,4 +1,4 @@
-/** The OpenAI Responses wire: bodies of requests, and what one may carry. */
+/** The OpenAI Responses wire: request bodies and their limits. */
 
 import { isObject, type JsonObject, type JsonValue } from "../../message/json.ts";
 import { type FieldReader, otherPlans, readFields } from "../format/body-fields.ts";
@@ -47,7 +47,7 @@ function readRequest(body: Uint8Array, slices: BodySlices): WireRequest {
   };
 }
 
-/** Answered while the client waits, with or without calls as the model likes. */
+/** The client waits for the answer, and the model may decide whether to call tools. */
 function isPlainTurn(fields: FieldReader): boolean {
   const choice = fields.value("tool_choice") ?? "auto";
   return (choice === "auto" || choice === "none") && fields.value("background") !== true;
@@ -55,14 +55,16 @@ function isPlainTurn(fields: FieldReader): boolean {
 
 const quote = 0x22;
 
-/** A text is one message. None at all is fine: a stored prompt or the provider's history may say everything. */
+/**
+ * A plain text is one message. The input may be absent, because a stored prompt or the provider's history may contain everything.
+ */
 function readInput(body: Uint8Array, fields: FieldReader): readonly Slice[] {
   const input = fields.slice("input");
   if (input === undefined) return [];
   return body[input.start] === quote ? [input] : fields.array("input");
 }
 
-/** Codex names its thread here, as in its `session_id` header. Others share one key among many conversations. */
+/** Codex puts its thread id here, as in its `session_id` header. Other clients share one key among many conversations. */
 function sessionOfCacheKey(key: JsonValue | undefined): string | undefined {
   const uuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
   return typeof key === "string" && uuid.test(key) ? `codex:${key}` : undefined;

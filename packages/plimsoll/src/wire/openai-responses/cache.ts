@@ -16,7 +16,7 @@ function markIn(message: Uint8Array): JsonValue | undefined {
   return isObject(json) ? (markInside(json["content"]) ?? markInside(json["output"])) : undefined;
 }
 
-/** Breakpoints stand on parts, never on items (the SDK's `ResponseInputText` and its like). */
+/** Breakpoints are set on parts, never on items (the SDK's `ResponseInputText` and similar types). */
 export function markInside(parts: JsonValue | undefined): JsonValue | undefined {
   const marks = (Array.isArray(parts) ? parts : [])
     .filter(isObject)

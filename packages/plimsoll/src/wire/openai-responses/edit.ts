@@ -1,4 +1,4 @@
-/** The OpenAI Responses wire: text of ours as an item, and how a part of an item comes to say something else. */
+/** The OpenAI Responses wire: writes Plimsoll's texts as items, and replaces parts of items. */
 
 import { isObject, type JsonObject, parseObject, stringOr } from "../../message/json.ts";
 import { parseJson, readSlices, type Slice } from "../format/slices.ts";
@@ -14,7 +14,10 @@ export const responsesEdit: WireEdit = {
   joinMessages: () => undefined,
 };
 
-/** Of a call of a function, its arguments. Other calls, reasoning, refusals, what a server wrote and what is not understood stay as they came. */
+/**
+ * For a function call, the arguments are replaced. Other calls, reasoning, refusals, items written by a server, and unknown items
+ * stay unchanged.
+ */
 function replaceInItem(message: Uint8Array, place: PartPlace, text: string): Splice | undefined {
   const whole = { start: 0, end: message.length };
   const json = parseJson(message, whole);
@@ -38,7 +41,7 @@ function replaceArguments(message: Uint8Array, text: string): Splice | undefined
   return written && parseObject(text || "{}") && jsonText(written, text);
 }
 
-/** Outputs that may be a plain text. A screenshot may not, nor may what a server or a search brought. */
+/** Outputs that may be plain text. Screenshots, and outputs of a server or a search, may not. */
 const textOutputs = new Set([
   "function_call_output",
   "custom_tool_call_output",
@@ -50,7 +53,7 @@ function jsonText(slice: Slice, text: string): Splice {
   return { ...slice, text: JSON.stringify(text) };
 }
 
-/** A field that is a text has one part, itself. */
+/** A field that is a text counts as a single part. */
 function replaceIn(
   message: Uint8Array,
   field: string,
@@ -93,7 +96,10 @@ function replacePart(
   }
 }
 
-/** One entry per command, each with its outcome: they stay; the text stands in the wanted one, or in the first. */
+/**
+ * There is one entry per command, each with its outcome, and all of them stay. The text goes into the given entry, or into the
+ * first.
+ */
 function replaceShellOutput(
   message: Uint8Array,
   json: JsonObject,

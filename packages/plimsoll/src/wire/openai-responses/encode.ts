@@ -1,13 +1,13 @@
-/** The OpenAI Responses wire: neutral messages as items. */
+/** The OpenAI Responses wire: writes neutral messages as items. */
 
 import { isObject, type JsonObject, type JsonValue } from "../../message/json.ts";
 import type { Media, Message, Part, Role } from "../../message/message.ts";
 import { encodeSearch, foundIn } from "./tool-search.ts";
 
-/** Tells an opaque part that is an item of its own from one inside a message. */
+/** Type prefix of an opaque part that is a whole item. Parts inside a message do not have it. */
 export const wholeItem = "item:";
 
-/** Every call, result and reasoning is an item of its own; the parts between them are messages. */
+/** Every call, result and reasoning becomes its own item. The parts between them become messages. */
 export function encodeItems({ role, parts }: Message): readonly JsonObject[] {
   const items: JsonObject[] = [];
   let content: JsonValue[] = [];
@@ -89,7 +89,7 @@ function encodeContent(part: Part, role: Role): readonly JsonValue[] {
   }
 }
 
-/** Bytes without a file name are refused. */
+/** The provider refuses bytes without a file name. */
 function encodeDocument(media: Media): JsonObject {
   const fields = encodeMedia(media, "file_data", "file_url");
   if (media.kind !== "base64") return fields;

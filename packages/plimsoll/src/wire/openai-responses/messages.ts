@@ -1,4 +1,4 @@
-/** The OpenAI Responses wire: items, read; encode.ts writes them. */
+/** The OpenAI Responses wire: reads items. encode.ts writes them. */
 
 import {
   canonicalJson,
@@ -30,19 +30,22 @@ function asMessage(json: JsonValue): JsonObject | undefined {
   return isObject(json) ? json : undefined;
 }
 
-/** Messages may leave their type out, and references, which are nothing but an id. */
+/** Messages may omit their type, and so may references, which consist only of an id. */
 function typeOf(item: JsonObject): string {
   if (typeof item["type"] === "string") return item["type"];
   const keys = Object.keys(item).filter((key) => item[key] !== null);
   return keys.length === 1 && keys[0] === "id" ? "item_reference" : "message";
 }
 
-/** What the provider adds to an answer, and clients send back or not: it names or explains, but says nothing. */
+/**
+ * Fields that the provider adds to an answer and that clients may or may not send back. They name or explain, but have no
+ * content.
+ */
 const volatileOfItems = new Set(["id", "parsed_arguments", "prompt_cache_breakpoint", "status"]);
 
 const volatileOfParts = new Set(["annotations", "logprobs", "parsed", "prompt_cache_breakpoint"]);
 
-/** Of these the id is what they say, not only what they are called. */
+/** For these types the id is part of the content, not only a name. */
 const namedById = new Set(["item_reference", "local_shell_call_output", "mcp_approval_request"]);
 
 function plainItem(item: JsonObject): JsonObject {
@@ -66,7 +69,7 @@ function plainItem(item: JsonObject): JsonObject {
   }
 }
 
-/** Clients drop the readable part of reasoning; what the provider reads is the encrypted one, or what it kept. */
+/** Clients drop the readable part of reasoning. The provider reads the encrypted part, or the reasoning that it kept. */
 function plainReasoning(item: JsonObject, id: JsonValue | undefined): JsonObject {
   const { summary: _summary, content: _content, ...rest } = item;
   if (typeof item["encrypted_content"] === "string") return rest;
@@ -94,7 +97,7 @@ function isPlainText(part: JsonValue | undefined, textType: string): part is Jso
 
 function decode(item: JsonObject): Message {
   const type = typeOf(item);
-  // One agent gives another its task: nothing else in the request says what is to be done.
+  // One agent gives another agent its task. Nothing else in the request says what to do.
   if (type === "agent_message")
     return { role: "user", parts: decodeContent(item["content"]), stays: "whole" };
   const role = type === "message" ? item["role"] : undefined;
@@ -109,9 +112,9 @@ function decodeItem(item: JsonObject, type: string): Message {
   if (call !== undefined) return { role: "assistant", parts: [call] };
   const result = decodeResult(item, type);
   if (result !== undefined) return { role: "tool", parts: [result] };
-  // What is neither said by a person nor an answer of the client's tools was written by the provider, as
-  // compactions and searches were, or refers to such. On the model's side it never counts as the user's
-  // words, and stays with the reasoning that led to it.
+  // Items that are neither a person's words nor outputs of the client's tools were written by the provider, such as compactions
+  // and searches, or refer to such items. As assistant messages they never count as the user's words, and they stay with the
+  // reasoning that led to them.
   const role = item["role"] === undefined ? "assistant" : roleOf(item["role"]);
   const opaque: Part = { kind: "opaque", type: wholeItem + type, json: item };
   return { role, parts: [bringsTools(item) ? { ...opaque, isTools: true } : opaque] };
@@ -134,7 +137,7 @@ function decodeReasoning(item: JsonObject): Part {
   };
 }
 
-/** Where the different calls keep their arguments, and their outputs what came out. */
+/** The fields with the arguments of the different calls, and the fields with their outputs. */
 const inputFields = ["arguments", "input", "action", "actions", "operation", "code"];
 
 const outputFields = ["output", "result", "tools"];
@@ -143,7 +146,7 @@ const callType = /_call$|^program$|^mcp_approval_request$/;
 
 const resultType = /_call_output$|^(?:tool_search|program)_output$|^mcp_approval_response$/;
 
-/** Calls that another item answers. What the provider runs by itself (searches, MCP) has no partner. */
+/** Calls that another item answers. Calls that the provider runs itself (searches, MCP) have no such item. */
 function decodeCall(item: JsonObject, type: string): ToolCallPart | undefined {
   const id = item[type === "mcp_approval_request" ? "id" : "call_id"];
   if (!callType.test(type) || typeof id !== "string" || item["execution"] === "server")
@@ -234,14 +237,14 @@ function decodeMedia(part: JsonObject, field: string): Media | undefined {
   return { kind: "base64", mediaType, data: url.slice(comma + 1) };
 }
 
-/** What the client has to run itself; a program runs at the provider, an approval is no run at all. */
+/** Calls that the client has to run itself. A program runs at the provider, and an approval runs nothing. */
 function toolCalls(message: JsonObject): readonly ToolCallPart[] {
   const type = typeOf(message);
   const call = type.endsWith("_call") ? decodeCall(message, type) : undefined;
   return call === undefined ? [] : [call];
 }
 
-/** The id of a shell's output is the name of its call, that of a reference the name of something else. */
+/** The id of a shell's output is the id of its call, and the id of a reference is that of another item. */
 function ownIds(message: JsonObject): readonly string[] {
   const type = typeOf(message);
   const isForeign = type === "item_reference" || type === "local_shell_call_output";

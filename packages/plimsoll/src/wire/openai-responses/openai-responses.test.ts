@@ -1,4 +1,4 @@
-/** What only the Responses wire has: items, history that the provider keeps, typed events. */
+/** Features that only the Responses wire has: items, server-side history, typed events. */
 
 import fc from "fast-check";
 import type OpenAI from "openai";
@@ -387,7 +387,7 @@ test.each<[string, readonly Item[]]>([
   ]);
 });
 
-/** One answer of the model: reasoning, words, searches and calls in any order, then what the calls brought. */
+/** One answer of the model: reasoning, text, searches and calls in any order, then the results of the calls. */
 const step = fc.record({
   lead: fc.constantFrom<readonly string[]>(["reasoning"], ["reasoning", "reasoning"], []),
   items: fc.array(
@@ -570,7 +570,7 @@ describe("answers", () => {
     ]);
     const opening = ["opening", "opening", "opening"];
     expect(progress).toEqual([...opening, "content", "content", "content", "terminal"]);
-    // Its last event had no output: what was streamed stands.
+    // The last event had no output, so the streamed items are the answer.
     const content = [{ type: "output_text", text: "Hello" }];
     expect(answer).toMatchObject({ outcome: "message", choices: [[{ ...message, content }]] });
     expect(answer.response).toMatchObject({ id: "resp_1", status: "completed" });

@@ -1,4 +1,4 @@
-/** The OpenAI Responses wire, put together: one file for each thing that a wire can do. One item of `input` is one message. */
+/** The OpenAI Responses wire. Each part of it has its own file. One item of `input` is one message. */
 
 import type { Wire } from "../format/wire.ts";
 import { responsesAnswer } from "./answer.ts";

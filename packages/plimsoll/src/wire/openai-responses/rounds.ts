@@ -1,4 +1,4 @@
-/** Several rounds with the upstream as one answer of the OpenAI Responses wire. */
+/** Merges several rounds with the upstream into one answer of the OpenAI Responses wire. */
 
 import { isObject, type JsonObject, numberOr, parseObject, stringOr } from "../../message/json.ts";
 import { addWritten, clientUsage } from "../format/openai-usage.ts";
@@ -17,11 +17,11 @@ interface State {
   hasDropped: boolean;
   /** The number of the next event that the client sees. */
   sequence: number;
-  /** Items that the client has been told of, as they were when they were done. */
+  /** Items that the client has seen, in their final form. */
   items: JsonObject[];
-  /** Of the running round: the client's place of an item, or undefined for one of ours. */
+  /** For each item of the current round, the index that the client sees, or undefined for a call of Plimsoll's tools. */
   places: Map<number, number | undefined>;
-  /** What names the response: taken from the first round. */
+  /** The fields that identify the response, taken from the first round. */
   frame: JsonObject;
   written: JsonObject;
   usage: JsonObject | undefined;
@@ -123,7 +123,7 @@ function placed(
   return [numbered(state, event, place === at ? json : { ...json, output_index: place })];
 }
 
-/** Numbered on; the very same event where nothing is different. */
+/** Continues the numbering. Returns the same event if nothing has to change. */
 function numbered(
   state: State,
   event: StreamEvent,
@@ -140,7 +140,7 @@ function numbered(
   return { ...event, data: JSON.stringify({ ...json, ...sequence }) };
 }
 
-/** What the client asked for is said as in the first round: later ones are asked for differently. */
+/** These fields repeat the client's request, so the first round's values count. Later rounds send different requests. */
 const frameFields = ["id", "created_at", "tool_choice", "previous_response_id"];
 
 function frameOf(response: JsonObject): JsonObject {
@@ -148,7 +148,10 @@ function frameOf(response: JsonObject): JsonObject {
   return Object.fromEntries(known.map((name) => [name, response[name]]));
 }
 
-/** A response names the tools of its request: the client has never heard of ours. The same object where there are none. */
+/**
+ * A response lists the tools of its request, but the client does not know Plimsoll's tools. Returns the same object if there are
+ * none.
+ */
 function clientResponse(response: JsonObject, isOwn: IsOwn): JsonObject {
   const { tools } = response;
   if (!Array.isArray(tools)) return response;
@@ -156,7 +159,7 @@ function clientResponse(response: JsonObject, isOwn: IsOwn): JsonObject {
   return kept.length === tools.length ? response : { ...response, tools: kept };
 }
 
-/** An event that shows the response as it is so far. */
+/** An event that contains the response so far. */
 function shownEvent(state: State, event: StreamEvent, json: JsonObject, isOwn: IsOwn): StreamEvent {
   const response = isObject(json["response"]) ? json["response"] : undefined;
   const clientsOwn = response && clientResponse(response, isOwn);
@@ -184,7 +187,7 @@ function lastEvent(state: State, event: StreamEvent, json: JsonObject, isOwn: Is
   });
 }
 
-/** In the words of the snapshot, where there is one: it is the last word on the items of its round. */
+/** Uses the items of the final snapshot if there is one, because they are the final form of its round. */
 function outputOf({ items, places }: State, { output }: JsonObject): readonly JsonObject[] {
   const final = Array.isArray(output) ? output : [];
   const merged = [...items];
@@ -224,7 +227,7 @@ function withoutOwnCalls(messages: readonly JsonObject[], isOwn: IsOwn): readonl
   return messages.filter((item) => !isOwnItem(item, isOwn));
 }
 
-/** Reasoning stands before what came of it; without that item the provider refuses it. */
+/** Reasoning comes before the items that it led to. The provider refuses it if those items are missing. */
 function withoutLookups(message: Uint8Array, inner: readonly Uint8Array[]): Uint8Array | "nothing" {
   const item = itemOf(message);
   if (item["type"] !== "reasoning") return message;
@@ -233,7 +236,7 @@ function withoutLookups(message: Uint8Array, inner: readonly Uint8Array[]): Uint
   if (at < 0) return message;
   const behind = innerItems.slice(at + 1);
   const end = behind.findIndex(({ type }) => answerTypes.has(stringOr(type, "")));
-  // All that the model said in one go rests on it, not only what comes next.
+  // The reasoning belongs to everything that the model said in one go, not only to the next item.
   const came = behind.slice(0, end < 0 ? behind.length : end).filter(isNoThought);
   return came.every((other) => isAnswered(other, innerItems)) ? "nothing" : message;
 }
@@ -242,14 +245,14 @@ function isNoThought({ type }: JsonObject): boolean {
   return type !== "reasoning";
 }
 
-/** Clients that keep nothing at the provider leave the id out. */
+/** Clients that store nothing at the provider leave the id out. */
 function isSameThought(one: JsonObject, other: JsonObject): boolean {
   const isSame = (field: string): boolean =>
     one[field] !== undefined && one[field] !== null && one[field] === other[field];
   return one["type"] === "reasoning" && (isSame("encrypted_content") || isSame("id"));
 }
 
-/** What answers the calls that may be ours. */
+/** The output type for each type of call that may be Plimsoll's. */
 const answersOf: ReadonlyMap<string, string> = new Map([
   ["function_call", "function_call_output"],
   ["tool_search_call", "tool_search_output"],
@@ -257,7 +260,7 @@ const answersOf: ReadonlyMap<string, string> = new Map([
 
 const answerTypes: ReadonlySet<string> = new Set(answersOf.values());
 
-/** Only results of ours are among them. */
+/** The items contain results of Plimsoll's tools only, so a call with a result is Plimsoll's. */
 function isAnswered(
   { type, call_id: call }: JsonObject,
   innerItems: readonly JsonObject[],

@@ -24,7 +24,7 @@ const called = {
   arguments: "{}",
 };
 const message = { type: "message", id: "msg_1", role: "assistant", content: [] };
-/** Ours is the search, and no function of its name. */
+/** Only the search is Plimsoll's, not a function with the same name. */
 const isOwn: IsOwn = (_name, isToolSearch) => isToolSearch === true;
 
 function responseOf(...output: readonly JsonObject[]): JsonObject {

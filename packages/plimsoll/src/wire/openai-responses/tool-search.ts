@@ -1,6 +1,6 @@
 /**
- * The OpenAI Responses wire: a search for tools that whoever sends the request makes itself ("Tool search" guide,
- * client-executed, 2026-11). It is an item of its own; its answer has the tools whole, and they can be called from there on.
+ * The OpenAI Responses wire: a tool search that the sender of the request runs itself ("Tool search" guide, client-executed,
+ * 2026-11). The search is its own item. Its output contains the full tools, which can be called from then on.
  */
 
 import {
@@ -17,7 +17,7 @@ const callType = "tool_search_call";
 const outputType = "tool_search_output";
 
 export const responsesDeferral: NativeDeferral = {
-  // From gpt-5.4 on ("Tool search" guide, 2026-11); the smallest are said not to (dust-tt/dust#29233).
+  // From gpt-5.4 on ("Tool search" guide, 2026-11). The smallest models reportedly do not support it (dust-tt/dust#29233).
   models: /^gpt-(?:5\.(?:[4-9]|[1-9]\d)|[6-9])(?!\d)(?!.*nano)/,
   refusal: /defer_loading|tool_search/,
   search: ({ description, parameters }) => ({
@@ -32,7 +32,7 @@ export const responsesDeferral: NativeDeferral = {
   plain: plainSearch,
 };
 
-/** Marked as what a search brought, like OpenAI's own Codex does it; of a namespace its members are. */
+/** Marks tools as found by a search, as OpenAI's own Codex does. In a namespace, the members are marked. */
 function loaded(tool: JsonObject): JsonObject {
   const { tools } = tool;
   if (!Array.isArray(tools)) return { ...tool, defer_loading: true };
@@ -50,13 +50,13 @@ function plainSearch(item: JsonObject): JsonObject {
     : item;
 }
 
-/** The tools themselves stand in the list, where a provider knows nothing else. */
+/** The names only. For a provider without tool search, the tools themselves are in the list. */
 function foundText(tools: JsonValue | undefined): string {
   const names = (Array.isArray(tools) ? tools : []).filter(isObject).map(({ name }) => name);
   return names.length === 0 ? "Nothing was found." : `Found: ${names.join(", ")}`;
 }
 
-/** A search that the provider makes itself is no call: it needs no answer. */
+/** A search that the provider runs itself is not a call, because it needs no answer. */
 export function isToolSearch({ type, execution }: JsonObject): boolean {
   return type === callType && execution !== "server";
 }
@@ -71,20 +71,20 @@ export function encodeSearch({ id, input }: ToolCallPart): JsonObject {
   };
 }
 
-/** The answer to a search, where a result is one. */
+/** The output of a search, if this result is one. */
 export function foundIn({ callId, content }: ToolResultPart): JsonObject | undefined {
   const [part, ...others] = content;
   if (part?.kind !== "opaque" || others.length > 0 || !isObject(part.json)) return undefined;
   return part.json["type"] === outputType ? { ...part.json, call_id: callId } : undefined;
 }
 
-/** A call that Plimsoll answers. */
+/** Whether this is a call that Plimsoll answers. */
 export function isOwnItem(item: JsonObject, isOwn: IsOwn): boolean {
   if (isToolSearch(item)) return isOwn("", true);
   return item["type"] === "function_call" && isOwn(stringOr(item["name"], ""));
 }
 
-/** A tool that the client has never heard of. */
+/** Whether this is one of Plimsoll's tools, which the client does not know. */
 export function isOwnTool(tool: JsonObject, isOwn: IsOwn): boolean {
   return tool["type"] === "tool_search" ? isOwn("", true) : isOwn(stringOr(tool["name"], ""));
 }

@@ -1,4 +1,4 @@
-/** The OpenAI Responses wire: tools, tools in namespaces, and tools that an item of the input brings instead of the request. */
+/** The OpenAI Responses wire: tools, tools in namespaces, and tools in an input item instead of the request's list. */
 
 import { isObject, type JsonObject, type JsonValue, stringOr } from "../../message/json.ts";
 import type { ToolDefinition } from "../../message/tool.ts";
@@ -16,21 +16,21 @@ export const responsesTools: WireTools = {
   deferral: responsesDeferral,
 };
 
-/** Tools without `strict` would be held to a stricter schema here than on the other wires. */
+/** Without `strict: false`, this wire would apply a stricter schema than the others. */
 export function encodeTool(tool: ToolDefinition): JsonObject {
   const { name, description, parameters } = tool;
   const described = description === undefined ? {} : { description };
   return { type: "function", name, ...described, parameters, strict: false };
 }
 
-/** Codex has it before everything else that is said; so many items are looked at. */
+/** Maximum number of items to check for tools. Codex puts the tools before everything else. */
 const itemsLookedAt = 16;
 
 const itemType = "additional_tools";
 
 /**
- * The first item that brings tools (`ResponseInputItem.AdditionalTools` of OpenAI's SDK). OpenAI's models take tools in a list of
- * the request beside it as well, but a request of Codex in its "lite" form must have none: so ours stand in the item too.
+ * The first item that contains tools (`ResponseInputItem.AdditionalTools` of OpenAI's SDK). OpenAI's models also accept a list of
+ * tools next to it, but a request of Codex in its "lite" form must have none. So Plimsoll's tools go into the item as well.
  */
 export function additionalTools(
   body: Uint8Array,
@@ -52,13 +52,13 @@ export function bringsTools({ type }: JsonObject): boolean {
   return type === itemType;
 }
 
-/** Of a namespace. */
+/** The tools of a namespace. */
 function toolsInside(tool: JsonValue): readonly JsonValue[] {
   const tools = isObject(tool) && tool["type"] === "namespace" ? tool["tools"] : undefined;
   return Array.isArray(tools) ? tools : [];
 }
 
-/** A namespace is found by what is in it. */
+/** The description of a namespace includes its members, so that a search finds it by them. */
 function decodeTool(tool: JsonValue): ToolDefinition | undefined {
   const decoded = namedTool(tool, "parameters");
   const inside = toolsInside(tool).flatMap((one) => namedTool(one) ?? []);
@@ -67,7 +67,7 @@ function decodeTool(tool: JsonValue): ToolDefinition | undefined {
   return { ...decoded, description: [decoded.description ?? "", ...lines].join("\n").trim() };
 }
 
-/** The client holds it back itself, or something in it, or it is what finds such tools. */
+/** Whether the client itself defers this tool or one inside it, or whether this is the search tool. */
 function isDeferring(tool: JsonValue): boolean {
   const isOwn =
     isObject(tool) && (tool["defer_loading"] === true || tool["type"] === "tool_search");

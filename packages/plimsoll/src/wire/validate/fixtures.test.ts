@@ -29,7 +29,7 @@ function rowsOf(file: string): readonly Row[] {
   return text.split("\n").flatMap((line) => (line === "" ? [] : [JSON.parse(line) as Row]));
 }
 
-/** As expand() of check.mjs. */
+/** Does the same as expand() in check.mjs. */
 function expand(row: Row): JsonObject {
   const body = structuredClone(row.body);
   for (const step of row.recipe ?? []) {
@@ -39,7 +39,7 @@ function expand(row: Row): JsonObject {
     for (let copy = 0; copy < step.times; copy += 1)
       for (const item of step.items ?? [step.item])
         (target as unknown[]).push(
-          // biome-ignore lint/suspicious/noTemplateCurlyInString: the placeholder of recipes
+          // biome-ignore lint/suspicious/noTemplateCurlyInString: this is the placeholder of recipes
           JSON.parse(JSON.stringify(item).replaceAll("${i}", String(copy))),
         );
   }

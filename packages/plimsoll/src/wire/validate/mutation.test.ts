@@ -4,9 +4,9 @@ import { type Dice, diceOf } from "../../../demo/dice.ts";
 import type { RuleInput, ValidatedWire } from "./rules/rule.ts";
 import { newViolations, rules, validate } from "./validate.ts";
 
-/** Mutants per rule. Each is a valid body, made longer by random turns, with one violation put into it. */
+/** Number of mutants per rule. Each is a valid body, made longer by random turns, with one violation added. */
 const mutantsPerRule = 50;
-/** A mutator may find no place in a body; after so many bodies without one it is wrong itself. */
+/** A mutator may find no place in a body. If it finds none in this many bodies, the mutator itself is wrong. */
 const mostAttempts = 20_000;
 
 interface Part {
@@ -28,7 +28,7 @@ interface Subject {
   synthetic?: string[];
 }
 
-/** The same numbers in every run. */
+/** Gives the same numbers in every run. */
 class Random {
   readonly #dice: Dice;
   constructor(seed: number) {
@@ -48,7 +48,7 @@ class Random {
   }
 }
 
-/** Puts one violation into the subject; false when there is no place for it. */
+/** Adds one violation to the subject. Returns false if there is no place for it. */
 type Mutate = (subject: Subject, random: Random) => boolean;
 
 const listKey = {
@@ -66,7 +66,7 @@ const partsOf = (message: Part): Part[] => {
   const list = message["content"] ?? message["parts"];
   return Array.isArray(list) ? (list as Part[]) : [];
 };
-/** The blocks of an Anthropic message; a string becomes a block. */
+/** The blocks of an Anthropic message. A string becomes a block. */
 function blocksOf(message: Part): Part[] {
   if (typeof message["content"] === "string")
     message["content"] = [{ type: "text", text: message["content"] }];
@@ -190,14 +190,14 @@ for (const wire of ["anthropic", "openai-chat", "openai-responses", "gemini"] as
   }
 }
 
-/** A valid body with random turns in front of it. */
+/** A valid body with random turns in front. */
 function subjectOf(wire: ValidatedWire, random: Random): Subject {
   const subject = clone(random.pick(valid[wire]) ?? { wire, body: {} });
   putInFront(subject, someTurns(wire, random));
   return subject;
 }
 
-/** Gives the index where they begin. */
+/** Returns the index at which the turns begin. */
 function putInFront({ wire, body }: Subject, turns: readonly Part[]): number {
   const messages = messagesOf(wire, body);
   const start = ["system", "developer"].includes(messages[0]?.role ?? "") ? 1 : 0;
@@ -207,7 +207,7 @@ function putInFront({ wire, body }: Subject, turns: readonly Part[]): number {
 
 // --- pieces of mutators -------------------------------------------------------------------------
 
-/** A random message that fits; undefined when there is none. */
+/** A random message that fits, or undefined if there is none. */
 function messageWhere(
   { wire, body }: Subject,
   random: Random,
@@ -255,7 +255,7 @@ const tool = (name: string, more: Part = {}) => ({
   ...more,
 });
 
-/** Ends an Anthropic conversation with a tool loop whose steps think. */
+/** Ends an Anthropic conversation with a tool loop in which the model thinks at every step. */
 function openLoop(subject: Subject, random: Random, thinking: () => string): Message[] {
   const messages = messagesOf("anthropic", subject.body);
   const last = messages.at(-1)?.role;
@@ -274,12 +274,12 @@ function openLoop(subject: Subject, random: Random, thinking: () => string): Mes
   return steps;
 }
 
-/** The client's body is the body before the mutation. */
+/** Makes the body before the mutation the client's body. */
 const keepOriginal = (subject: Subject) => {
   subject.original = clone(subject.body);
 };
 
-/** The last request had this body; the client then added a turn. */
+/** The last request had this body, and the client then added a turn. */
 function secondTurn(subject: Subject, random: Random): void {
   subject.previousOriginal = clone(subject.body);
   subject.previousSent = clone(subject.body);
@@ -857,7 +857,7 @@ const crossWire: Record<string, Mutate> = {
       messagesOf(subject.wire, subject.body)[index] ?? { role: "" },
     )[0];
     setKey(edited?.holder, edited?.key ?? "", `[stored ${random.word()}]`);
-    // Half of them come back in full, half under another name.
+    // Half of the edited texts come back in full, and half under another name.
     if (random.below(2) === 0) setKey(now?.holder, now?.key ?? "", `[stored ${random.word()}]`);
     return edited !== undefined && now !== undefined;
   },
@@ -966,7 +966,7 @@ describe("random turns", () => {
 });
 
 describe("legal edits", () => {
-  /** Results become short; text stays. */
+  /** Shortens results and keeps text. */
   const stored = (random: Random) => (_: string, value: unknown) => {
     const part = value as Part | null;
     const text = `[stored ${random.word()}]`;

@@ -1,6 +1,6 @@
 /**
- * The independent validator of request bodies. It judges edits, not clients: an edit fails only for a violation
- * that the client's own body did not have. Rules are those of test/wire-fixtures/rules.json, by their ids.
+ * The independent validator of request bodies. It judges edits, not clients: an edit fails only for a violation that the client's
+ * own body did not have. The rules have the ids of test/wire-fixtures/rules.json.
  */
 import type { JsonObject } from "../../message/json.ts";
 import { anthropicBetaRules } from "./anthropic/betas.ts";
@@ -42,12 +42,12 @@ const rulesOf: Readonly<Record<ValidatedWire, Rules>> = {
 /** Every rule by its id. */
 export const rules: Rules = Object.assign({}, ...Object.values(rulesOf));
 
-/** Every violation of every rule that can be judged with what is given. */
+/** Every violation of every rule that can be judged with the given input. */
 export function validate(input: RuleInput): readonly Finding[] {
   return Object.values(rulesOf[input.wire]).flatMap((rule) => [...rule(input)]);
 }
 
-/** Violations that the client's own body does not have: only these count against an edit. */
+/** Violations that the client's own body does not have. Only these count against an edit. */
 export function newViolations(input: RuleInput): readonly Finding[] {
   if (input.original === undefined) return validate(input);
   const known = new Map<string, number>();
@@ -66,7 +66,7 @@ function keyOf({ rule, message }: Finding): string {
   return `${rule} ${message}`;
 }
 
-/** The client's body, to be judged by itself. */
+/** The client's body, to be judged on its own. */
 function clientAlone(input: RuleInput, body: JsonObject): RuleInput {
   const { wire, originalText, model, profile } = input;
   const headers = input.originalHeaders ?? input.headers;

@@ -1,4 +1,4 @@
-/** Which parts of a program go: in the order of the candidates, until about so many characters are gone. */
+/** Chooses the parts of a program to leave out: takes candidates in order until roughly enough characters are removed. */
 
 import { type Candidate, type CodeEdit, endOf, markChars } from "./elisions.ts";
 import type { LineIndex } from "./outline.ts";
@@ -13,7 +13,7 @@ export function chooseEdits(
   let needed = chars;
   for (const edit of candidates.flatMap(({ edits }) => edits)) {
     if (needed <= 0) break;
-    // Where less is enough, the beginning stays.
+    // If removing less is enough, the beginning of the part stays.
     const some = endOf(edit, needed + markChars, lines);
     chosen.push(some);
     needed -= savings.takeOut(some);
@@ -21,7 +21,7 @@ export function chooseEdits(
   return chosen;
 }
 
-/** What is gone already. Lines in a row that are gone have one mark, and blank lines between them go too. */
+/** Tracks the lines removed so far. Adjacent removed lines share one mark, and blank lines between them are removed too. */
 class LineSavings {
   readonly #lines: LineIndex;
   readonly #gone: Uint8Array;
@@ -31,7 +31,7 @@ class LineSavings {
     this.#gone = new Uint8Array(lines.starts.length);
   }
 
-  /** Characters that are gone by it, and were not before. */
+  /** Number of characters that this edit removes in addition to the earlier ones. */
   takeOut({ start, end, lines: range, prefix, tail }: CodeEdit): number {
     const mark = prefix.length + markChars + tail.length;
     if (range === undefined) {
@@ -48,13 +48,13 @@ class LineSavings {
       if (isGone || line < first || line > last) continue;
       chars += this.#lines.endOf(line) - this.#lines.startOf(line) + 1;
     }
-    // A run that began before the lines looked at.
+    // The loop did not count a run that began before its first line.
     if (this.#gone[first - 1] === 1 && this.#gone[first - 2] === 1) runs++;
     this.#gone.fill(1, first, last + 1);
     return chars + (runs - 1) * mark;
   }
 
-  /** Over blank lines, if what is behind them is gone. */
+  /** Extends the range over blank lines if the line after them is already removed. */
   #joined(line: number, step: -1 | 1): number {
     let place = line + step;
     while (place >= 0 && place < this.#gone.length && this.#isBlank(place)) place += step;

@@ -1,6 +1,6 @@
 /**
- * Code: a skeleton by its syntax. Imports, signatures and headers stay, bodies become comments, lines that matter stay
- * with the structure around them. What the parser had nothing to say against, it has nothing to say against afterwards.
+ * Code: reduced to a skeleton by its syntax. Imports, signatures and headers stay. Bodies become comments. Lines that matter
+ * stay, with the structure around them. Code that parsed without errors before still does afterwards.
  */
 
 import {
@@ -21,7 +21,7 @@ import { type Cleanness, cleannessOf, parseCode, type SyntaxNode } from "./parse
 
 const maxChars = 8_000_000;
 
-/** Has the first word on a file with the name of a program; on one that the parser reads without complaint. */
+/** Tried early, for files with a code extension. Accepts only code that parses without errors. */
 export const namedCodeCompressor: Compressor = {
   kind: "code",
   detects: ({ ending }) => isCodeEnding(ending),
@@ -57,12 +57,12 @@ function compressCode(
     return mistaken;
   const shorter = shorten({ ...read, code, options, numbered });
   if (read.cleanness === "clean") return shorter === undefined ? whole : attempt(shorter.text);
-  // What could not be read as a whole may not be what it looks like: lines do as well as a poor outline.
+  // Code with parse errors may not be code at all. Cutting by lines is as good as a poor outline.
   const isEnough = shorter !== undefined && shorter.tokens <= options.count(text) * options.ratio;
   return isEnough ? attempt(shorter.text) : mistaken;
 }
 
-/** The file that a reader of files names above its lines. */
+/** The file name that a file-reading tool prints above its lines. */
 function pathIn(text: string): string | undefined {
   return /[\w@./+-]{1,200}\.\w{1,5}(?=\W|$)/.exec(text.slice(0, 1_000))?.[0];
 }
@@ -73,7 +73,7 @@ interface Read {
   readonly cleanness: Cleanness;
 }
 
-/** In the first language that has nothing to say against it, else in the likeliest. */
+/** Parses with the first likely language that reports no errors, or else with the likeliest one. */
 function readCode(code: string, path: string | undefined): Read | undefined {
   let broken: Read | undefined;
   for (const language of likely(code, path)) {
@@ -86,7 +86,7 @@ function readCode(code: string, path: string | undefined): Read | undefined {
   return broken;
 }
 
-/** Grammars that read what another one of the same family may not. */
+/** Grammars of the same family, which may accept code that the first one rejects. */
 const relatives: Readonly<Record<string, readonly string[]>> = {
   TypeScript: ["Tsx"],
   JavaScript: ["Tsx", "TypeScript"],
@@ -117,7 +117,7 @@ interface Trial {
   readonly tokens: number;
 }
 
-/** Between what was too little and what was more than enough, where the goal should be. */
+/** Interpolates between a trial that saved too little and one that saved more than enough, to end just below the goal. */
 function nextTrial(little: Trial, much: Trial | undefined, goal: number): number {
   if (much === undefined) return little.needed + (little.tokens - goal) * 1.15;
   const aim = goal * ((1 + nearGoal) / 2);
@@ -125,9 +125,9 @@ function nextTrial(little: Trial, much: Trial | undefined, goal: number): number
   return little.needed + (much.needed - little.needed) * Math.min(0.9, Math.max(0.1, share));
 }
 
-/** Lines that matter more than this share of the most are protected: fewer and fewer, until enough can go. */
+/** Lines whose relative weight is above this are protected. The threshold rises until enough can be removed. */
 const protectedFrom = [0, 0.35, 0.7, 2] as const;
-/** So much above the goal is better than to lose what matters. */
+/** Up to this many times the goal is accepted rather than removing lines that matter. */
 const worthMore = 1.15;
 
 function weightsIn(lines: LineIndex, options: CutOptions): Float64Array | undefined {
@@ -166,9 +166,9 @@ interface Shortened {
 }
 
 const rounds = 5;
-/** Near enough to the goal. */
+/** A result of at least this share of the goal is near enough. */
 const nearGoal = 0.93;
-/** Of a text with errors the bodies and comments that were found may go, no more. */
+/** If the code has parse errors, only candidates up to this tier may be removed: bodies, literals, comments and strings. */
 const maxBrokenTier = 2;
 
 function elide(outline: Outline, task: Task, goal: number, before: number): Shortened | undefined {
@@ -179,7 +179,7 @@ function elide(outline: Outline, task: Task, goal: number, before: number): Shor
   return { text, tokens: task.options.count(text) };
 }
 
-/** Those that come nearest to the goal from below, or else make it smallest. */
+/** The edits that come nearest to the goal from below. If none reaches it, those that leave the fewest tokens. */
 function bestEdits(
   outline: Outline,
   task: Task,
@@ -249,7 +249,7 @@ function apply(edits: readonly CodeEdit[], { numbered }: Task, lines: LineIndex)
 
 const maxParses = 24;
 
-/** Those that leave the program as clean as it was: all, or as many as can be found with few parses. */
+/** The edits that leave the program free of parse errors: all of them, or as many as a limited number of parses finds. */
 function sound(edits: readonly CodeEdit[], task: Task, lines: LineIndex): readonly CodeEdit[] {
   if (task.cleanness === "broken") return edits;
   let parses = 0;

@@ -1,4 +1,4 @@
-/** What can be left out of a program, part by part, and what stands in its place. */
+/** Lists the parts that can be left out of a program, and writes the marks in their place. */
 
 import { grouped } from "../../../text/digits.ts";
 import type { Language } from "./languages.ts";
@@ -7,16 +7,16 @@ import type { Item, LineIndex, Region } from "./outline.ts";
 export interface CodeEdit {
   readonly start: number;
   readonly end: number;
-  /** Undefined: part of a line. */
+  /** Undefined: the edit covers only a part of a line. */
   readonly lines?: { readonly first: number; readonly last: number };
   readonly prefix: string;
   readonly tail: string;
-  /** If less is enough: where else it may begin, and what the mark is led by then. */
+  /** Used if less has to be removed: later positions where the edit may begin, and the prefix of the mark in that case. */
   readonly later?: { readonly starts: readonly number[]; readonly prefix: string };
 }
 
 export interface Candidate {
-  /** Lower ones go first. */
+  /** Candidates of a lower tier are removed first. */
   readonly tier: number;
   readonly edits: readonly CodeEdit[];
   readonly chars: number;
@@ -27,12 +27,12 @@ export interface Outline {
   readonly language: Language;
   readonly root: Region;
   readonly isProtected: (line: number) => boolean;
-  /** False: only whole lines may go. */
+  /** False: only whole lines may be removed. */
   readonly allowsInline: boolean;
 }
 
 const leastGain = 24;
-/** Of a mark without its lead. */
+/** Approximate length of a mark without its prefix. */
 export const markChars = 16;
 
 export function candidatesOf(outline: Outline): readonly Candidate[] {
@@ -78,7 +78,7 @@ function addRegion(region: Region, outline: Outline, add: Add): void {
   }
 }
 
-/** No function inside that is worth showing the frame of. */
+/** True if no inner function is large enough to be worth showing its signature. */
 function isLeaf(region: Region): boolean {
   const pending = [...region.children];
   for (let inner = pending.pop(); inner !== undefined; inner = pending.pop()) {
@@ -94,7 +94,7 @@ function isLong({ start, end }: Region, { lines }: Outline, least: number): bool
   return lines.lineOf(end) - lines.lineOf(start) >= least || end - start > least * 120;
 }
 
-/** Comments and attributes go with what they stand before. */
+/** Attributes are removed together with the item after them. */
 function withLeads(items: readonly Item[]): readonly Item[] {
   const joined: Item[] = [];
   let prefix: number | undefined;
@@ -109,7 +109,7 @@ function withLeads(items: readonly Item[]): readonly Item[] {
   return joined;
 }
 
-/** The items of a list, without the first ones and those that must stay, in runs. */
+/** Removes the items of a list in runs, except the first `kept` items and those that must stay. */
 function listEdits(region: Region, kept: number, outline: Outline): readonly CodeEdit[] {
   const { lines, isProtected } = outline;
   const edits: CodeEdit[] = [];
@@ -152,7 +152,7 @@ function touches(
   return false;
 }
 
-/** Around the lines that matter the structure stays; what else the item has inside goes. */
+/** Keeps the structure around protected lines, and removes the rest of the item's inside. */
 function insideItem(item: Item, region: Region, outline: Outline): readonly CodeEdit[] {
   return region.children
     .filter(
@@ -184,7 +184,7 @@ function runEdits(
   return lineEdits({ start: first.start, end: last.end, starts }, outline, isWhole);
 }
 
-/** A mark in place of whole lines, unless it is as long as they are. */
+/** Replaces whole lines with a mark, unless the mark would be as long as they are. */
 function lineEdits(
   gone: { readonly start: number; readonly end: number; readonly starts: readonly number[] },
   { lines, language }: Outline,
@@ -193,7 +193,7 @@ function lineEdits(
   const range = { first: lines.lineOf(gone.start), last: lines.lineOf(gone.end) };
   const start = lines.startOf(range.first);
   const indent = lines.text.slice(start, gone.start);
-  // A program needs something where its grammar wants a statement; a comment is none.
+  // Where the grammar requires a statement, a comment alone is not enough.
   const body = isWhole && language.emptyBody !== undefined ? `${language.emptyBody}  ` : "";
   const partial = `${indent}${language.lineComment} `;
   const prefix = `${indent}${body}${language.lineComment} `;
@@ -203,7 +203,7 @@ function lineEdits(
   return [{ start, end, lines: range, prefix, tail: "", later }];
 }
 
-/** Nothing else stands on its lines, but for a separator. */
+/** True if nothing else is on these lines, except a separator. */
 function isAlone(start: number, end: number, lines: LineIndex): boolean {
   const before = lines.text.slice(lines.startOf(lines.lineOf(start)), start);
   const after = lines.text.slice(end, lines.endOf(lines.lineOf(end)));
@@ -212,14 +212,14 @@ function isAlone(start: number, end: number, lines: LineIndex): boolean {
 
 const leastInlineChars = 160;
 
-/** Of values the separators must be right: up to the beginning of the last one. */
+/** A mark within a line. Literals and member lists are excluded, because their separators would no longer be right. */
 function inlineEdits(
   run: readonly Item[],
   { kind, items, starts, start, end }: Region,
 ): readonly CodeEdit[] {
   const [first] = run;
   const last = run.at(-1);
-  // Items that share a line were joined: only what is between the braces can be named.
+  // Items that share a line count as one, so only everything between the braces can be replaced.
   if (first === undefined || last === undefined || items.length !== run.length) return [];
   if (kind === "literal" || kind === "members") return [];
   const span = { start: Math.max(first.start, start + 1), end: Math.min(last.end, end - 1) };
@@ -230,7 +230,7 @@ function inlineEdits(
 
 const leastInsideLines = 3;
 
-/** Of a long text its first line and its end. */
+/** Leaves out the inside of a long comment or string. Its first line and its end stay. */
 function addInside(region: Region, outline: Outline, add: Add): void {
   const { lines, isProtected } = outline;
   const { first, last } = insideOf(region, lines);
@@ -255,7 +255,7 @@ function isBlock({ kind, start }: Region, { text }: LineIndex): boolean {
   return kind === "string" || text.startsWith("/*", start);
 }
 
-/** Its lines without those that open and close it; where the opening one of a block says nothing, the next one opens it. */
+/** The lines between the opening and the closing line. A block's opening includes a second line if the first has no words. */
 function insideOf(
   region: Region,
   lines: LineIndex,
@@ -268,7 +268,7 @@ function insideOf(
   return { first: saysNothing ? from + 2 : from + 1, last: to - 1 };
 }
 
-/** What a mark inside begins with, so that it is as much a comment or a string as the line in whose place it stands. */
+/** The text before a mark inside a comment or string. It makes the mark a part of it, like the line that it replaces. */
 function leadInside(region: Region, { lines, language }: Outline, line: number): string {
   const text = lines.textOf(line);
   const prefix =
@@ -280,7 +280,7 @@ function leadInside(region: Region, { lines, language }: Outline, line: number):
 
 const leastLeft = 60;
 
-/** The end of it, of at least so many characters, where something worth showing is left of it. */
+/** Reduces the edit to its last part, of at least `chars` characters, if enough is left to be worth showing. */
 export function endOf(edit: CodeEdit, chars: number, lines: LineIndex): CodeEdit {
   const { lines: range, later, end, start } = edit;
   if (later === undefined || end - start < chars + leastLeft) return edit;
@@ -297,7 +297,7 @@ export function endOf(edit: CodeEdit, chars: number, lines: LineIndex): CodeEdit
   };
 }
 
-/** Those that are inside others are gone with them; neighbours become one. */
+/** Drops edits inside other edits, and joins adjacent ones. */
 export function settle(edits: readonly CodeEdit[], lines: LineIndex): readonly CodeEdit[] {
   const settled: CodeEdit[] = [];
   for (const edit of edits.toSorted(
@@ -320,7 +320,7 @@ export function settle(edits: readonly CodeEdit[], lines: LineIndex): readonly C
   return settled;
 }
 
-/** Only white space between them, and the same indentation: one mark is enough. */
+/** Joins two edits with only white space between them and the same indentation, because one mark is enough. */
 function join(before: CodeEdit, next: CodeEdit, lines: LineIndex): CodeEdit | undefined {
   if (before.lines === undefined || next.lines === undefined || before.prefix !== next.prefix)
     return undefined;

@@ -1,33 +1,33 @@
-/** What is known of programming languages, as data: the names are those of the tree-sitter grammars. */
+/** Programming languages as data. Node names are those of the tree-sitter grammars. */
 
 export interface Language {
-  /** As the parser knows it. */
+  /** The parser's name for it. */
   readonly name: string;
-  /** Of file names, and of fences in Markdown. */
+  /** File extensions, and names after a fence in Markdown. */
   readonly endings: readonly string[];
   readonly lineComment: string;
   readonly hasBlockComment: boolean;
-  /** Nodes with a body that is a list of statements. */
+  /** Nodes whose body is a list of statements. */
   readonly functions: readonly string[];
-  /** Nodes with a body that is a list of declarations, where no kind of its own tells it from a list of statements. */
+  /** Nodes whose body is a list of declarations, in grammars that use the same kind of node for lists of statements. */
   readonly classes?: readonly string[];
-  /** Lists of declarations: the bodies of classes, interfaces, enumerations. */
+  /** Lists of declarations: the bodies of classes, interfaces and enumerations. */
   readonly members: readonly string[];
-  /** Lists of statements, whose ever they are. */
+  /** Lists of statements, in any construct. */
   readonly blocks: readonly string[];
   /** Lists of values. */
   readonly literals: readonly string[];
   readonly comments: readonly string[];
-  /** Strings that may go over several lines. */
+  /** Strings that may span several lines. */
   readonly strings: readonly string[];
-  /** Parts of such strings that are code. */
+  /** Parts of such strings that contain code. */
   readonly interpolations: readonly string[];
   readonly imports: readonly string[];
-  /** Goes with what stands behind it. */
+  /** Attributes and decorators, which belong to the item after them. */
   readonly attributes: readonly string[];
-  /** Stands where a body would be empty, if the language has no empty bodies. */
+  /** Placeholder for a removed body, in languages that do not allow an empty one. */
   readonly emptyBody?: string;
-  /** Lines that are likely in this language and not in others. */
+  /** Matches lines that are typical of this language and unlikely in others. */
   readonly sign: RegExp;
 }
 
@@ -169,7 +169,7 @@ export function languageOfEnding(ending: string): Language | undefined {
   return languages.find(({ endings }) => endings.includes(ending));
 }
 
-/** The likeliest first; none for a text that looks like no code. */
+/** The likeliest languages first. Empty if the text does not look like code. */
 export function guessLanguages(lines: readonly string[]): readonly Language[] {
   const looked = lines.slice(0, 400);
   return languages

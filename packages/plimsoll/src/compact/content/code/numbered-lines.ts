@@ -1,18 +1,18 @@
-/** Text with a number before each line, as `cat -n`, `nl` and the file readers of agents show it. */
+/** Text with a number before each line, as `cat -n`, `nl` and the file-reading tools of agents print it. */
 
 export interface Numbered {
   /** The lines without their numbers. */
   readonly code: string;
-  /** What stood before each line of the code. */
+  /** The number and separator before each line of the code. */
   readonly prefixes: readonly string[];
-  /** What stands before and behind the numbered lines. */
+  /** The text before and after the numbered lines. */
   readonly before: string;
   readonly after: string;
 }
 
 const numberedLine = /^(\s{0,8}(\d{1,7})(?:\t|→|: ?|\| ?| {2,4}(?=\S)|$))(.*)$/s;
 const leastLines = 5;
-/** Of the text: more around the numbered lines, and it is something else. */
+/** If a larger share of the text is outside the numbered lines, it is not a numbered listing. */
 const aroundShare = 0.4;
 
 interface Run {
@@ -42,7 +42,7 @@ function joinEnded(lines: readonly string[]): string {
   return lines.map((line) => `${line}\n`).join("");
 }
 
-/** Each number one more than the one before it. */
+/** The longest run of lines in which each number is one more than the one before. */
 function longestRun(lines: readonly string[]): Run | undefined {
   let best: Run | undefined;
   let first = -1;

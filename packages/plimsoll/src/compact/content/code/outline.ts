@@ -1,4 +1,4 @@
-/** The parts of a program that can be left out so that the rest is still one: lists of things, and insides of texts. */
+/** The parts of a program that can be left out while the rest still parses: list items, and insides of comments and strings. */
 
 import type { Language } from "./languages.ts";
 import type { SyntaxNode } from "./parse.ts";
@@ -12,7 +12,7 @@ export type RegionKind =
   | "string"
   | "root";
 
-/** Neighbours in a list that share a line are one item. */
+/** An element of a list. Adjacent elements that share a line are one item. */
 export interface Item {
   readonly start: number;
   readonly end: number;
@@ -23,15 +23,15 @@ export interface Region {
   readonly kind: RegionKind;
   readonly start: number;
   readonly end: number;
-  /** Of a list. */
+  /** The items of a list. Empty for comments and strings. */
   readonly items: readonly Item[];
-  /** Where the elements of a list begin, those on one line apart. */
+  /** Where each element of a list begins. Elements that share a line are counted separately. */
   readonly starts: readonly number[];
   readonly children: Region[];
   readonly depth: number;
 }
 
-/** Where the lines of a text begin. */
+/** The lines of a text by position. */
 export class LineIndex {
   readonly text: string;
   readonly starts: readonly number[];
@@ -58,7 +58,7 @@ export class LineIndex {
     return this.starts[line] ?? this.text.length;
   }
 
-  /** Before the line's end. */
+  /** The end of the line, before its line break. */
   endOf(line: number): number {
     const next = this.starts[line + 1];
     if (next === undefined) return this.text.length;
@@ -70,9 +70,9 @@ export class LineIndex {
   }
 }
 
-/** Smaller ones are not worth their mark. */
+/** A smaller region is not worth a mark. */
 const leastChars = 30;
-/** What is nested deeper stays a part of what is around it. */
+/** A region nested deeper than this is not listed separately. It stays a part of the region around it. */
 const maxDepth = 64;
 
 export function outlineOf(root: SyntaxNode, language: Language, lines: LineIndex): Region {
@@ -97,7 +97,7 @@ interface Span {
   readonly end: number;
 }
 
-/** All that may be a region. */
+/** All kinds of nodes that may be a region. */
 function kindsOf(language: Language): readonly string[] {
   const { functions, classes = [], members, blocks, literals, comments, strings } = language;
   const all = [functions, classes, members, blocks, literals, comments, strings].flat();
@@ -127,7 +127,7 @@ function findRegions(root: SyntaxNode, language: Language, lines: LineIndex): re
   );
 }
 
-/** Where the bodies of functions and classes begin. */
+/** The positions where the bodies of functions and classes begin. */
 function bodiesOf(
   nodes: readonly SyntaxNode[],
   { functions, classes = [] }: Language,
@@ -170,7 +170,7 @@ function isPlainText(node: SyntaxNode, { interpolations }: Language, lines: Line
   return node.find({ rule: { any: interpolations.map((kind) => ({ kind })) } }) === null;
 }
 
-/** Line comments in a row are one region. */
+/** Adjacent line comments form one region. */
 function commentRegions(nodes: readonly Span[], lines: LineIndex): readonly Region[] {
   const regions: Region[] = [];
   let start = -1;
@@ -179,7 +179,7 @@ function commentRegions(nodes: readonly Span[], lines: LineIndex): readonly Regi
     if (start >= 0 && end - start >= leastChars) regions.push(leafRegion("comment", start, end));
   };
   for (const node of nodes) {
-    // The comments of some grammars have their line end inside.
+    // In some grammars a comment includes its line break.
     const nodeEnd = lines.text[node.end - 1] === "\n" ? node.end - 1 : node.end;
     const isAlone =
       lines.text.slice(lines.startOf(lines.lineOf(node.start)), node.start).trim() === "";
@@ -199,7 +199,7 @@ function commentRegions(nodes: readonly Span[], lines: LineIndex): readonly Regi
   return regions;
 }
 
-/** Its children; some grammars have a list between a block and its statements. */
+/** The children of a node. Some grammars put a list between a block and its statements. */
 function listedIn(node: SyntaxNode): readonly SyntaxNode[] {
   const children = node.namedChildren();
   const [only] = children;

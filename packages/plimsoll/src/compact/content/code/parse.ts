@@ -1,4 +1,4 @@
-/** The parser: built in for scripts, added for other languages. Where it cannot be loaded, code is cut by lines. */
+/** The parser. JavaScript and TypeScript are built in; other languages are added. Without a parser, code is cut by lines. */
 
 import type { SgNode } from "@ast-grep/napi";
 import { loadOptional } from "../../../message/optional-packages.ts";
@@ -26,7 +26,7 @@ async function loadParser(): Promise<Parser> {
   return { parse: (language, text) => parse(language, text).root() };
 }
 
-/** It listens to the first call of a process only: whoever was first may have taken other languages; scripts are built in. */
+/** ast-grep accepts one registration per process. If other code was first, only JavaScript and TypeScript can be parsed. */
 function registerAll(register: () => void): "registered" | "taken" {
   try {
     register();
@@ -39,11 +39,11 @@ function registerAll(register: () => void): "registered" | "taken" {
 const loaded = await loadOptional("code", loadParser);
 const parser = loaded.kind === "loaded" ? loaded.module : undefined;
 
-/** Why there is no parser, for people; undefined where there is one. */
+/** A sentence for people that says why there is no parser. Undefined: there is no problem to report. */
 export const parserProblem: string | undefined =
   loaded.kind === "unusable" ? loaded.sentence : undefined;
 
-/** Undefined when there is no parser for it. */
+/** Undefined if there is no parser for the language. */
 export function parseCode(language: string, text: string): SyntaxNode | undefined {
   try {
     return parser?.parse(language, text);
@@ -53,12 +53,12 @@ export function parseCode(language: string, text: string): SyntaxNode | undefine
 }
 
 const errors = { rule: { kind: "ERROR" } };
-/** A leaf without text is one that the parser had to add. Asked in this way it takes linear time at any depth. */
+/** A leaf without text was inserted by the parser. This form of the rule takes linear time at any depth. */
 const missing = { rule: { all: [{ not: { has: { not: { kind: "ERROR" } } } }, { regex: "^$" }] } };
 
 export type Cleanness = "clean" | "broken";
 
-/** Whether the parser found nothing wrong: no ERROR and no MISSING node. */
+/** Clean means that the parser found no ERROR and no MISSING node. */
 export function cleannessOf(root: SyntaxNode): Cleanness {
   const hasText = root.range().end.index > 0;
   if (!hasText) return "clean";

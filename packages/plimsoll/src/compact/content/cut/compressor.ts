@@ -1,4 +1,4 @@
-/** What a compressor is given, and what it answers. */
+/** The input and output of a compressor, which makes a text of one kind shorter. */
 
 export type ContentKind =
   | "json"
@@ -14,42 +14,42 @@ export type ContentKind =
   | "prose";
 
 export interface CutOptions {
-  /** Tokens after / tokens before, at most, if the compressor can: 0 < ratio ≤ 1. */
+  /** Upper bound for tokens after / tokens before, if the compressor can reach it: 0 < ratio ≤ 1. */
   readonly ratio: number;
-  /** Tokens of a text. Contract: synchronous, cheap, and in proportion to the length of the text. */
+  /** Counts the tokens of a text. Contract: synchronous, cheap, and in time proportional to the length of the text. */
   readonly count: (text: string) => number;
-  /** How much a line matters to the rest of the conversation (0 = nothing). Lines that matter are kept first. */
+  /** How much a line matters to the rest of the conversation (0 = not at all). Lines that matter are kept first. */
   readonly weigh?: (line: string) => number;
-  /** Name of the file it was read from, if known. */
+  /** Name of the file that the text was read from, if known. */
   readonly path?: string;
 }
 
-/** What detection looks at: bounded, however long the text is. */
+/** The sample of a text that detection reads. Its size is bounded, however long the text is. */
 export interface Sample {
-  /** Without white space at its beginning. */
+  /** The beginning of the text, without leading white space. */
   readonly head: string;
-  /** Without white space at its end. */
+  /** The end of the text, without trailing white space. */
   readonly tail: string;
-  /** Whole lines from the beginning and the middle, each cut to some length, without the blank ones. */
+  /** Whole lines from the beginning and the middle. Long lines are cut, and blank lines are left out. */
   readonly lines: readonly string[];
-  /** The ending of the path, in lower case, without the dot. */
+  /** The file extension in lower case, without the dot. */
   readonly ending?: string;
 }
 
-/** Compresses a text inside another one by its own kind; undefined when that does not help. */
+/** Compresses a text inside another text according to its own kind. Undefined: that does not make it shorter. */
 export type CompressInner = (text: string, options: CutOptions) => string | undefined;
 
 export type Attempt =
-  /** May still be longer than wished. */
+  /** The text may still be longer than requested. */
   | { readonly kind: "cut"; readonly text: string }
-  /** It is not what it looked like: lines may be chosen instead. */
+  /** The text is not of this kind after all. The caller may cut it by lines instead. */
   | { readonly kind: "mistaken" }
-  /** It is, and cutting lines out of it would break it. */
+  /** The text is of this kind, but removing lines would break it, so it must stay whole. */
   | { readonly kind: "whole" };
 
 export interface Compressor {
   readonly kind: ContentKind;
-  /** A guess that only steers. Contract: never throws. */
+  /** A guess that only steers compression. Contract: never throws. */
   detects(sample: Sample): boolean;
   compress(text: string, options: CutOptions, inner: CompressInner): Attempt;
 }

@@ -1,24 +1,24 @@
-/** Texts as lines, and cutting them down by judging each line. */
+/** Splits texts into lines, and shortens them by scoring each line. */
 
 import { grouped } from "../../../text/digits.ts";
 import type { CutOptions } from "./compressor.ts";
 import { cutPieces, type Gap, matters, type Piece } from "./pieces.ts";
 
-/** What a kind of content knows of its lines. All indexes are those of the lines it was given. */
+/** Scores for the lines of one kind of content. All indexes refer to the lines that were passed in. */
 export interface LineVerdicts {
-  /** How much a line tells, 0 to 5. Those that tell nothing are kept from both ends of the text. */
+  /** How informative each line is, from 0 to 5. Lines of score 0 are kept only near the beginning or the end of the text. */
   readonly scores: readonly number[];
   /** Lines to keep before all others. */
   readonly keys?: ReadonlySet<number>;
-  /** Lines in a row with the same number belong together; if not given, those between blank lines. */
+  /** Adjacent lines with the same number belong together. Default: the lines between two blank lines. */
   readonly blocks?: readonly number[];
-  /** What is missing, as words that follow the number of lines: "lines" if not given. */
+  /** Words that follow the number of missing lines in a mark. Default: "lines". */
   readonly missing?: (gap: Gap, lines: readonly string[]) => string | undefined;
 }
 
 export type ClassifyLines = (lines: readonly string[]) => LineVerdicts;
 
-/** Of what matters to the conversation; half of the most of it is a key. */
+/** Turns a relative weight (0 to 1) into a score. A line with at least half of the highest weight becomes a key. */
 export const weightFactor = 2 * matters;
 
 export function cutLines(
@@ -43,7 +43,7 @@ export function cutLines(
   return cutPieces(weighed, options, (gap) => markOf(gap, pieces, lines, missing));
 }
 
-/** What was said before in the same words goes first. */
+/** A line that repeats an earlier one gets the lowest score, so it is left out first. */
 function again(line: string, earlierLines: Set<string>): number {
   if (line.trim() === "") return 0;
   if (earlierLines.has(line)) return -1;
@@ -51,7 +51,7 @@ function again(line: string, earlierLines: Set<string>): number {
   return 0;
 }
 
-/** 0 to 1, relative to the most that any of the texts matters. */
+/** Weights from 0 to 1, relative to the highest one. */
 export function weightsOf(texts: readonly string[], { weigh }: CutOptions): Float64Array {
   const weights = new Float64Array(texts.length);
   if (weigh === undefined) return weights;
@@ -68,12 +68,12 @@ export function weightsOf(texts: readonly string[], { weigh }: CutOptions): Floa
   return weights;
 }
 
-/** Lines longer than this are cut inside. */
+/** A longer line is split into segments, and some of them may be left out. */
 const maxLineChars = 1_000;
 const segmentChars = 200;
 const lineEnd = /(\r?\n)((?:\r?\n)+)?/g;
 
-/** Lines with their ends, and segments of those that are too long; blank lines in a row are one piece. */
+/** Lines with their line endings. Overlong lines are split into segments, and adjacent blank lines form one piece. */
 function piecesOf(text: string): readonly string[] {
   const pieces: string[] = [];
   let start = 0;
@@ -101,7 +101,7 @@ export function* segmentsOf(line: string): Generator<string> {
   if (start < line.length) yield line.slice(start);
 }
 
-/** Behind white space or a separator where there is one, and never inside a character. */
+/** Ends the segment after white space or a separator if there is one, and never inside a character. */
 function segmentEnd(line: string, limit: number): number {
   for (let end = limit; end > limit - segmentChars / 2; end--)
     if (/[\s,;.|>)}\]]/.test(line.charAt(end - 1))) return end;
@@ -115,7 +115,7 @@ function withoutEnd(piece: string): string {
 
 const maxBlockLines = 16;
 
-/** Lines between blank ones belong together, unless they are many. */
+/** Groups the lines between blank lines into blocks of limited size. */
 function blockNumbers(lines: readonly string[]): readonly number[] {
   const blocks: number[] = [];
   let block = 0;
@@ -133,7 +133,7 @@ function blockNumbers(lines: readonly string[]): readonly number[] {
 
 const earlierMark = /^\W*… ([\d,]+) /;
 
-/** Lines that a mark stands for count as what they were. */
+/** A mark from an earlier cut counts as the lines it replaced. */
 function lineCount(pieces: readonly string[], { first, last }: Gap): number {
   let count = 0;
   for (let index = first; index <= last; index++) {

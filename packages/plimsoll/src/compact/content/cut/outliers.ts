@@ -1,12 +1,12 @@
-/** Which rows of many are unlike the others: numbers far from the usual, words that hardly occur. */
+/** Finds rows that are unlike the others: numbers far from the median, and rare words. */
 
-/** Beyond this many times the usual distance from the middle. */
+/** A number is an outlier if it is more than this many times as far from the median as usual. */
 const farAway = 6;
 const rareShare = 0.02;
 const fewWords = 0.2;
 const leastRows = 5;
 
-/** 0 for a usual row; about 1 for each way in which it is unusual. Cells are texts; columns by position. */
+/** One score per row: 0 for a usual row, and about 1 for each way in which it is unusual. Cells are compared column by column. */
 export function outlierScores(rows: readonly (readonly string[])[]): Float64Array {
   const scores = new Float64Array(rows.length);
   if (rows.length < leastRows) return scores;
@@ -35,7 +35,7 @@ function farScores(numbers: readonly number[], known: readonly number[]): Float6
   const middle = median(known);
   const usual = median(known.map((number) => Math.abs(number - middle)));
   const scores = new Float64Array(numbers.length);
-  // Half of the numbers are the same: any other one would be infinitely far away.
+  // If half of the numbers are equal, the usual distance is 0, and every other number would be infinitely far away.
   const scale = usual > 0 ? usual : Math.abs(middle) || 1;
   for (const [index, number] of numbers.entries()) {
     const distance = Math.abs(number - middle) / scale;

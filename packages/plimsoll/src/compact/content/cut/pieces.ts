@@ -1,28 +1,28 @@
 /**
- * Cutting a text down to a number of tokens by leaving out pieces of it: lines, sentences, or parts of a line that is
- * too long. What is kept stays as it is and in its order; each gap says what is missing.
+ * Cuts a text to a number of tokens by leaving out pieces: lines, sentences, or segments of an overlong line. The pieces that
+ * stay are unchanged and in order. A mark in each gap says what is missing.
  *
- * Pieces are taken by score per token. Whole blocks come before fragments, a piece brings a neighbour where there is
- * room, and a gap that costs no more than its mark is not made.
+ * Pieces are chosen by score per token. Whole blocks come before single pieces. A chosen piece brings one neighbour along if
+ * there is room. A gap that would save no more than its mark costs is not made.
  */
 
 import type { CutOptions } from "./compressor.ts";
 
 export interface Piece {
-  /** All pieces joined are the text. */
+  /** The text of this piece. All pieces joined give the whole text. */
   readonly text: string;
-  /** 0: kept only for being near the beginning or the end; below: only if nothing else is left; `redundant`: never. */
+  /** 0: kept only near the beginning or the end. Negative: kept only if nothing else is left. `redundant`: never kept. */
   readonly score: number;
-  /** Kept before everything else. */
+  /** Kept before all other pieces. */
   readonly isKey?: boolean;
-  /** Pieces in a row with the same number belong together. */
+  /** Adjacent pieces with the same number belong together. */
   readonly block?: number;
 }
 
-/** Tells nothing that is not told elsewhere, whatever room there is. */
+/** Score of a piece that only repeats what other pieces say. It is left out even if there is room. */
 export const redundant = -2;
 
-/** Matters to the conversation: more than anything that a line tells by itself. */
+/** Score of a piece that matters to the conversation. It is higher than any score that a line gets for its own content. */
 export const matters = 10;
 
 export interface Gap {
@@ -33,7 +33,7 @@ export interface Gap {
 
 export type Mark = (gap: Gap) => string;
 
-/** As few tokens as wished, or as near as it gets; undefined when nothing is gained. */
+/** The text within the requested number of tokens, or as near as possible. Undefined: it did not get shorter. */
 export function cutPieces(
   pieces: readonly Piece[],
   options: CutOptions,
@@ -58,7 +58,7 @@ export function cutPieces(
 }
 
 const maxRounds = 5;
-/** Counting each piece of a text with more than this would cost more than the accuracy is worth. */
+/** With more pieces than this, counting each one costs more than the accuracy is worth. */
 const maxCounted = 50_000;
 
 function costsOf(
@@ -79,7 +79,7 @@ interface Range {
   readonly density: number;
 }
 
-/** A block this large would leave no room for others. */
+/** A block that takes a larger share of the budget would leave no room for others, so it is not kept as a whole. */
 const maxBlockShare = 0.35;
 
 class Choice {
@@ -183,7 +183,7 @@ class Choice {
   }
 }
 
-/** Of more than one piece, with something in them that counts; the densest first. */
+/** Blocks of more than one piece and with a positive score, densest first. */
 function blocksOf(pieces: readonly Piece[], costs: Float64Array): readonly Range[] {
   const blocks: Range[] = [];
   let first = 0;

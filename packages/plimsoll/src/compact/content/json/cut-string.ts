@@ -1,8 +1,8 @@
-/** A string of JSON, as written, cut in its middle so that it is still one. */
+/** Cuts the middle out of a JSON string as it is written, so that the rest is still a valid JSON string. */
 
 import { grouped } from "../../../text/digits.ts";
 
-/** `raw` has its quotes. Keeps about `limit` characters of it, more from the beginning than from the end. */
+/** `raw` includes its quotes. Keeps about `limit` characters, more of the beginning than of the end. */
 export function cutJsonString(raw: string, limit: number): string {
   const overhead = 24;
   if (raw.length <= limit + overhead) return raw;
@@ -12,7 +12,7 @@ export function cutJsonString(raw: string, limit: number): string {
   return `${raw.slice(0, head)}… ${grouped(tail - head)} characters …${raw.slice(tail)}`;
 }
 
-/** The first place from `at` on where neither an escape nor a pair of surrogates is cut in two. */
+/** The first position from `at` on that splits neither an escape nor a pair of surrogates. */
 function boundary(raw: string, at: number): number {
   let place = escapeAround(raw, at) ?? at;
   const isPair = (): boolean =>
@@ -23,7 +23,7 @@ function boundary(raw: string, at: number): number {
   return Math.min(place, raw.length - 1);
 }
 
-/** Where the escape ends that `at` is inside of. */
+/** The end of the escape that contains `at`. Undefined: `at` is not inside an escape. */
 function escapeAround(raw: string, at: number): number | undefined {
   for (let start = at - 1; start >= Math.max(1, at - 5); start--) {
     if (raw[start] !== "\\") continue;

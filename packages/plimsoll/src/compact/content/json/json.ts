@@ -1,8 +1,10 @@
 /**
- * JSON, and JSON lines: reduced by key and element to JSON again. How much each array, object and string may keep
- * follows from one number, the severity, which is searched for until the tokens are what is wished.
+ * JSON, and JSON lines: keys, elements and parts of strings are left out, and the result is valid JSON again. One number, the
+ * severity, decides how much each array, object and string may keep. A search finds the severity that gives the requested number
+ * of tokens.
  */
 
+import { type JsonNode, readJson, readJsonLines } from "../../../text/json-tree.ts";
 import {
   attempt,
   type Compressor,
@@ -12,7 +14,6 @@ import {
   whole,
 } from "../cut/compressor.ts";
 import { weightsOf } from "../cut/lines.ts";
-import { type JsonNode, readJson, readJsonLines } from "./tree.ts";
 import { type Limits, type Memory, writeJson, writeJsonLines } from "./write.ts";
 
 export const jsonCompressor: Compressor = {
@@ -22,8 +23,8 @@ export const jsonCompressor: Compressor = {
     const root = readJson(text);
     const lines = root === undefined ? readJsonLines(text) : undefined;
     if (root === undefined && lines === undefined) return mistaken;
-    weighNodes(root === undefined ? (lines ?? []) : [root], text, options);
-    const memory: Memory = { scores: new Map(), texts: new Map() };
+    const weights = weighNodes(root === undefined ? (lines ?? []) : [root], text, options);
+    const memory: Memory = { scores: new Map(), texts: new Map(), weights };
     const write = (limits: Limits): string =>
       root === undefined
         ? writeJsonLines(text, lines ?? [], { limits, options, inner, memory })
@@ -50,8 +51,13 @@ function isLines({ lines, ending }: Sample): boolean {
 const weighedChars = 400;
 
 /** Each value with its key is a line; what is around it matters as much as the most of it. */
-function weighNodes(roots: readonly JsonNode[], text: string, options: CutOptions): void {
-  if (options.weigh === undefined) return;
+function weighNodes(
+  roots: readonly JsonNode[],
+  text: string,
+  options: CutOptions,
+): Memory["weights"] {
+  const weights = new Map<JsonNode, number>();
+  if (options.weigh === undefined) return weights;
   const order: JsonNode[] = [];
   const parents: number[] = [];
   const pending = roots.map((node) => ({ node, parent: -1 }));
@@ -65,19 +71,23 @@ function weighNodes(roots: readonly JsonNode[], text: string, options: CutOption
     const value = isContainer ? "" : text.slice(start, Math.min(end, start + weighedChars));
     return key === undefined ? value : `${key}: ${value}`;
   });
-  const weights = weightsOf(texts, options);
+  const own = weightsOf(texts, options);
+  const raise = (node: JsonNode, weight: number): void => {
+    weights.set(node, Math.max(weights.get(node) ?? 0, weight));
+  };
   for (let index = order.length - 1; index >= 0; index--) {
     const node = order[index];
     if (node === undefined) continue;
-    node.weight = Math.max(node.weight, weights[index] ?? 0);
+    raise(node, own[index] ?? 0);
     const parent = order[parents[index] ?? -1];
-    if (parent !== undefined) parent.weight = Math.max(parent.weight, node.weight);
+    if (parent !== undefined) raise(parent, weights.get(node) ?? 0);
   }
+  return weights;
 }
 
 const steps = 8;
 
-/** The mildest of the severities tried that is enough; else the hardest, as near as it gets. */
+/** Searches for the mildest severity that meets the goal. If none does, uses the hardest one that makes the text shorter. */
 function search(
   write: (limits: Limits) => string,
   largest: Limits,
@@ -107,7 +117,10 @@ function search(
   return best;
 }
 
-/** At 0 only white space goes, and what can be written as a table; from there down from the largest there are. */
+/**
+ * At severity 0 nothing is left out: only white space is dropped, and lists may become tables. Towards 1 the limits shrink from
+ * the largest sizes in the text to fixed minimums.
+ */
 function limitsAt(severity: number, largest: Limits): Limits {
   const between = (most: number, least: number): number =>
     Math.max(least, Math.round(most * (least / Math.max(most, least)) ** severity));
@@ -119,7 +132,7 @@ function limitsAt(severity: number, largest: Limits): Limits {
   };
 }
 
-/** What is nested deeper is named, not shown: writing is recursive. */
+/** Deeper values are only named, because writing is recursive. */
 const maxDepth = 200;
 
 function largestOf(roots: readonly JsonNode[]): Limits {

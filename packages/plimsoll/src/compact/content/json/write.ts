@@ -1,17 +1,17 @@
-/** Writes a tree of JSON within limits. What is left out is counted in a string in its place. */
+/** Writes a JSON tree within limits. A string in place of the left-out elements says how many there were. */
 
 import { grouped } from "../../../text/digits.ts";
+import type { JsonNode } from "../../../text/json-tree.ts";
+import { alarmOf } from "../../../text/trouble.ts";
 import type { CompressInner, CutOptions } from "../cut/compressor.ts";
 import { outlierScores } from "../cut/outliers.ts";
-import { alarmOf } from "../cut/signals.ts";
 import { cutJsonString } from "./cut-string.ts";
-import type { JsonNode } from "./tree.ts";
 
 export interface Limits {
   readonly stringChars: number;
-  /** Elements of an array. */
+  /** Maximum number of elements in an array. */
   readonly items: number;
-  /** Members of an object. */
+  /** Maximum number of members in an object. */
   readonly keys: number;
   readonly depth: number;
 }
@@ -23,15 +23,21 @@ export interface Writing {
   readonly memory: Memory;
 }
 
-/** What stays the same however severe the limits are. */
+/** Results that are the same at every severity, so that they are computed once. */
 export interface Memory {
   readonly scores: Map<readonly JsonNode[], readonly number[]>;
-  /** By place and ratio. */
+  /** Shortened texts by position and ratio. */
   readonly texts: Map<string, string>;
+  /** How much the most liked value inside a node matters, 0 to 1; 0 where it says nothing. */
+  readonly weights: ReadonlyMap<JsonNode, number>;
 }
 
 interface Context extends Writing {
   readonly text: string;
+}
+
+function weightOf(node: JsonNode, { memory }: Context): number {
+  return memory.weights.get(node) ?? 0;
 }
 
 export function writeJson(text: string, root: JsonNode, writing: Writing): string {
@@ -48,7 +54,7 @@ function writeNode(node: JsonNode, depth: number, context: Context): string {
   const { limits, text } = context;
   if (node.kind === "scalar") return text.slice(node.start, node.end);
   if (node.kind === "string") return writeString(node, context);
-  const isTooDeep = depth > hardDepth || (depth > limits.depth && node.weight === 0);
+  const isTooDeep = depth > hardDepth || (depth > limits.depth && weightOf(node, context) === 0);
   const isSmall = node.end - node.start <= smallChars;
   if (isTooDeep && !isSmall) return `"${describe(node)}"`;
   if (node.kind === "object") return writeObject(node, depth, context);
@@ -57,9 +63,9 @@ function writeNode(node: JsonNode, depth: number, context: Context): string {
   return table !== undefined && table.length < list.length ? table : list;
 }
 
-/** Writing is recursive, and the stack is not endless. */
+/** Writing is recursive, and the call stack is limited. */
 const hardDepth = 200;
-/** Naming it would take as much as showing it. */
+/** Naming a smaller value would take as many characters as showing it. */
 const smallChars = 40;
 
 function describe({ kind, children }: JsonNode): string {
@@ -70,7 +76,7 @@ function describe({ kind, children }: JsonNode): string {
 const namedKeys = 6;
 const namedKeyChars = 40;
 
-/** Only names that need no escape. */
+/** Only names without escapes. */
 function keyNames(children: readonly JsonNode[]): string {
   const names = children
     .slice(0, namedKeys)
@@ -80,19 +86,19 @@ function keyNames(children: readonly JsonNode[]): string {
 }
 
 const innerFromChars = 400;
-/** Of a string that is a text of its own, this much more than of any other is kept. */
+/** A string that contains a text of its own may keep this many times the characters of other strings. */
 const innerFactor = 3;
 
 function writeString(node: JsonNode, context: Context): string {
   const { text, limits } = context;
-  const liking = 1 + 3 * node.weight;
+  const liking = 1 + 3 * weightOf(node, context);
   const limit = limits.stringChars * liking;
   const length = node.end - node.start;
   if (length <= limit) return text.slice(node.start, node.end);
   const raw = text.slice(node.start, node.end);
   const isText = length >= innerFromChars && /\\n|^"\s*[[{<]/.test(raw.slice(0, 2_000));
   if (isText) {
-    // In steps, so that one search meets the same few ratios again.
+    // Rounded down to a power of two, so that the search meets the same few ratios again and can reuse their results.
     const ratio = 2 ** Math.floor(Math.log2(Math.min(1, (limit * innerFactor) / length)));
     const written = writeText(raw, `${node.start}:${ratio}`, ratio, context);
     if (written.length < raw.length) return written;
@@ -127,8 +133,11 @@ function writeObject(node: JsonNode, depth: number, context: Context): string {
 }
 
 /** Short values tell more per token; the first keys are often the names of a thing. */
-function memberScores(children: readonly JsonNode[], { text }: Context): readonly number[] {
-  return children.map(({ start, end, key, weight }, index) => {
+function memberScores(children: readonly JsonNode[], context: Context): readonly number[] {
+  const { text } = context;
+  return children.map((child, index) => {
+    const { start, end, key } = child;
+    const weight = weightOf(child, context);
     const value = text.slice(start, Math.min(end, start + 200));
     const alarm = alarmOf(key ?? "") > 0 && !/^(?:null|false|0|""|\[\]|\{\})$/.test(value) ? 3 : 0;
     return weight * 20 + alarm + alarmOf(value) / 3 + 1 / (1 + index) + 20 / (20 + end - start);
@@ -146,7 +155,7 @@ function best(
   return new Set(order.slice(0, count));
 }
 
-/** The elements that are kept, and strings that count the others. */
+/** The elements that stay, with strings in the gaps that count the others. */
 function chosen(
   children: readonly JsonNode[],
   context: Context,
@@ -174,7 +183,7 @@ function chosen(
   return parts;
 }
 
-/** A string that an earlier compression left counts as what it stands for. */
+/** A string from an earlier compression counts as the number of elements it replaced. */
 function standsFor({ kind, start, end }: JsonNode, text: string): number {
   if (kind !== "string" || end - start > 40) return 1;
   const earlier = /^"… ([\d,]+) more like these"$/.exec(text.slice(start, end))?.[1];
@@ -182,10 +191,8 @@ function standsFor({ kind, start, end }: JsonNode, text: string): number {
 }
 
 /** The first and last, errors, rare shapes, numbers far from the usual; what matters to the conversation above all. */
-function elementScores(
-  children: readonly JsonNode[],
-  { text, memory }: Context,
-): readonly number[] {
+function elementScores(children: readonly JsonNode[], context: Context): readonly number[] {
+  const { text, memory } = context;
   const known = memory.scores.get(children);
   if (known !== undefined) return known;
   const shapes = children.map(({ kind, children: members }) =>
@@ -201,7 +208,7 @@ function elementScores(
       (counts.get(shapes[index] ?? "") ?? 0) <= rare && counts.size < children.length / 4;
     const alarm = alarmOf(text.slice(child.start, Math.min(child.end, child.start + 400)));
     return (
-      20 * child.weight +
+      20 * weightOf(child, context) +
       edge +
       (isRare ? 2 : 0) +
       (unlike[index] ?? 0) +
@@ -234,7 +241,7 @@ function cellsOf(node: JsonNode, text: string): readonly string[] {
 
 const leastRows = 3;
 
-/** Objects with the same keys in the same order, none twice, and plain values. */
+/** Writes objects as a table if all have the same distinct keys in the same order, and only plain values. */
 function asTable(node: JsonNode, depth: number, context: Context): string | undefined {
   const [first] = node.children;
   if (first?.kind !== "object" || node.children.length < leastRows || depth >= hardDepth - 2)

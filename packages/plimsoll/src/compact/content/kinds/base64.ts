@@ -1,12 +1,12 @@
-/** Bytes in the clothes of text: described, because no part of them can be read. */
+/** Base64 and binary data: replaced by a description, because no part of it can be read. */
 
 import { grouped } from "../../../text/digits.ts";
 import { attempt, type Compressor, mistaken } from "../cut/compressor.ts";
 
 const onlyBase64 = /^[A-Za-z0-9+/_=\s-]+$/;
 const dataUri = /^data:([\w.+-]+\/[\w.+-]+)?(?:;[\w=.-]+)*;base64,/;
-/** Characters of a sample that no text has. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.
+/** Characters that readable text does not contain. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern looks for control characters.
 const unreadable = /[\u0000-\u0008\u000e-\u001a\u001c-\u001f\u007f\ufffd]/g;
 const unreadableShare = 0.1;
 const leastChars = 200;
@@ -39,7 +39,7 @@ function isBase64(head: string): boolean {
   if (head.length < leastChars || !onlyBase64.test(head)) return false;
   const words = head.trim().split(/\s+/);
   const isWrapped = words.slice(0, -1).every(({ length }) => length >= 60);
-  // Hexadecimal dumps and long names have no such mixture.
+  // Hexadecimal dumps and long names do not mix lower case, upper case and digits.
   return isWrapped && /[a-z]/.test(head) && /[A-Z]/.test(head) && /\d/.test(head);
 }
 

@@ -1,4 +1,4 @@
-/** Diffs: headers and changed lines stay, context goes first. */
+/** Diffs: headers and changed lines stay; context lines are left out first. */
 
 import { attempt, type Compressor } from "../cut/compressor.ts";
 import { cutLines, type LineVerdicts } from "../cut/lines.ts";
@@ -30,7 +30,7 @@ function classifyDiff(lines: readonly string[]): LineVerdicts {
       return 4;
     }
     if (isChange && line.trim().length < 2) return 0.2;
-    // The beginning of a long addition tells more of it than its middle.
+    // The beginning of a long addition is more informative than its middle.
     if (isChange) return Math.max(1, 3 - run * 0.1);
     const besideChange = [lines[index - 1], lines[index + 1]].some((near) =>
       /^[-+](?![-+])/.test(near ?? ""),
@@ -40,7 +40,7 @@ function classifyDiff(lines: readonly string[]): LineVerdicts {
   return { scores, keys, blocks: runsOf(lines) };
 }
 
-/** Changes in a row belong together, and so do the lines between them. */
+/** Adjacent changed lines form a block, and so do the context lines between them. */
 function runsOf(lines: readonly string[]): readonly number[] {
   let run = 0;
   return lines.map((line, index) => {

@@ -1,4 +1,4 @@
-/** HTML: what a reader would see of it, as text: title, headings, lists, links, tables. */
+/** HTML as the text that a reader would see: title, headings, lists, links and tables. */
 
 import { attempt, type Compressor, type CutOptions, mistaken } from "../cut/compressor.ts";
 import { cutLines, type LineVerdicts } from "../cut/lines.ts";
@@ -70,12 +70,12 @@ interface Reader {
   readonly lines: ReadableLine[];
   line: string;
   asideDepth: number;
-  /** Links that are open: where their text begins, and where they go. */
+  /** The open links: where their text begins in the line, and their target. */
   readonly links: { readonly from: number; readonly href: string }[];
 }
 
 const maxHrefChars = 200;
-/** A page without blocks would be one line, and looking for links in it would take long. */
+/** A page without block elements would be one very long line, and searching it for links would be slow. */
 const maxLineChars = 2_000;
 
 function readable(text: string): readonly ReadableLine[] {
@@ -92,7 +92,7 @@ function readable(text: string): readonly ReadableLine[] {
   return reader.lines;
 }
 
-/** Where reading goes on. */
+/** Returns the position at which reading continues. */
 function skipTag(reader: Reader, text: string, lower: string, open: number): number {
   if (lower.startsWith("<!--", open)) return after(lower, "-->", open);
   const name = /^<\/?([a-z][a-z0-9-]*)/.exec(lower.slice(open, open + 40))?.[1];
@@ -102,12 +102,29 @@ function skipTag(reader: Reader, text: string, lower: string, open: number): num
     addText(reader, "<");
     return open + 1;
   }
-  const end = after(lower, ">", open);
+  const end = tagEnd(text, open);
   const isClosing = lower[open + 1] === "/";
   if (hidden.has(name) && !isClosing && lower[end - 2] !== "/")
     return after(lower, ">", after(lower, `</${name}`, end) - 1);
   applyTag(reader, name, isClosing, text.slice(open, end));
   return end;
+}
+
+/** Longer ones are damaged: a quote that is not closed shall not swallow the page. */
+const maxTagChars = 10_000;
+
+/** A sign that closes a tag may also stand in the value of an attribute. */
+function tagEnd(text: string, open: number): number {
+  let quote: string | undefined;
+  const limit = Math.min(text.length, open + maxTagChars);
+  for (let at = open; at < limit; at++) {
+    const sign = text[at];
+    if (quote !== undefined) {
+      if (sign === quote) quote = undefined;
+    } else if (sign === ">") return at + 1;
+    else if ((sign === '"' || sign === "'") && text[at - 1] === "=") quote = sign;
+  }
+  return after(text, ">", open);
 }
 
 function after(text: string, what: string, from: number): number {
@@ -185,6 +202,21 @@ const entities: Readonly<Record<string, string>> = {
   ndash: "–",
   hellip: "…",
   copy: "©",
+  reg: "®",
+  trade: "™",
+  bull: "•",
+  middot: "·",
+  times: "×",
+  deg: "°",
+  euro: "€",
+  larr: "←",
+  rarr: "→",
+  lsquo: "‘",
+  rsquo: "’",
+  ldquo: "“",
+  rdquo: "”",
+  laquo: "«",
+  raquo: "»",
 };
 
 function decode(text: string): string {

@@ -1,39 +1,31 @@
-/** Logs: lines of the same form are folded; what is rare, and what says that something is wrong, stays. */
+/** Logs: lines of the same form are folded. Rare lines, and lines that report a problem, stay. */
 
+import { isLogLine, shareOfLines } from "../../../text/log-lines.ts";
+import { alarmOf } from "../../../text/trouble.ts";
 import { attempt, type Compressor, type Sample } from "../cut/compressor.ts";
 import { cutLines, type LineVerdicts } from "../cut/lines.ts";
 import { type Gap, redundant } from "../cut/pieces.ts";
-import { alarmOf } from "../cut/signals.ts";
-
-const stamped =
-  /^[\s[(|]*(?:\d{4}[-/.]\d\d[-/.]\d\d[T ,]?|\d\d:\d\d:\d\d|\d{10,13}\b|(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) +\d{1,2} )/;
-const levelled =
-  /^[\s[(<|]*(?:TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|FATAL|CRITICAL|npm (?:warn|error|notice|info))\b|\b(?:level|lvl|severity)=/i;
 
 export const logCompressor: Compressor = {
   kind: "log",
   detects: ({ lines, ending }) => {
     if (lines.length < 4) return false;
-    const looksLike = share(lines, (line) => stamped.test(line) || levelled.test(line));
+    const looksLike = shareOfLines(lines, isLogLine);
     return looksLike >= (ending === "log" ? 0.2 : 0.5) || hasFewForms(lines);
   },
   compress: (text, options) => attempt(cutLines(text, options, classifyLog)),
 };
 
-function share(lines: Sample["lines"], test: (line: string) => boolean): number {
-  return lines.filter(test).length / Math.max(1, lines.length);
-}
-
 /** Output of programs that say the same again and again. */
 function hasFewForms(lines: Sample["lines"]): boolean {
   if (lines.length < 20) return false;
   const forms = new Set(lines.map(formOf));
-  return forms.size <= lines.length * 0.3 && share(lines, (line) => /\d/.test(line)) >= 0.5;
+  return forms.size <= lines.length * 0.3 && shareOfLines(lines, (line) => /\d/.test(line)) >= 0.5;
 }
 
 const formChars = 240;
 
-/** A line with everything masked that is different from one time to the next. */
+/** The line with all variable parts masked: ids, numbers and quoted strings. */
 function formOf(line: string): string {
   return line
     .slice(0, formChars)
@@ -44,7 +36,7 @@ function formOf(line: string): string {
     .trim();
 }
 
-/** How often lines of one form are shown before the last of them. */
+/** Number of lines of the same form that are shown, in addition to the last one. */
 const shownTimes = 2;
 const shownAlarms = 8;
 
@@ -75,7 +67,7 @@ function classifyLog(lines: readonly string[]): LineVerdicts {
 }
 
 interface Occurrence {
-  /** The how manieth of its form it is, and of how many. */
+  /** Which occurrence of its form the line is, counted from 1, and how many there are. */
   readonly time: number;
   readonly count: number;
   readonly isLast: boolean;
@@ -89,7 +81,7 @@ function scoreOf({ time, count, isLast, alarm }: Occurrence): number {
   return rarity + alarm / time;
 }
 
-/** A line beside an alarm explains it, unless the alarm comes all the time. */
+/** A line next to an alarm explains it, unless the alarm keeps recurring. */
 function withNeighbours(
   lines: readonly string[],
   scores: readonly number[],
@@ -104,7 +96,7 @@ function withNeighbours(
   return raised;
 }
 
-/** Says so when nothing is hidden that has no like among what is shown. */
+/** Words for a gap in which every line has the same form as a line that is still shown. */
 function foldedMark(forms: readonly string[]): (gap: Gap) => string | undefined {
   let shownBy: Gap["isKept"] | undefined;
   let keptForms: ReadonlySet<string> = new Set();

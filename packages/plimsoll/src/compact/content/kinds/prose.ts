@@ -1,7 +1,8 @@
-/** Prose: the lead of each paragraph, headings, and the sentences that matter. Code in fences is compressed as code. */
+/** Prose: keeps headings, the first sentence of each paragraph, and sentences that matter. Compresses fenced code as code. */
 
 import { grouped } from "../../../text/digits.ts";
 import { sentencesIn } from "../../../text/sentences.ts";
+import { alarmOf } from "../../../text/trouble.ts";
 import {
   attempt,
   type CompressInner,
@@ -11,7 +12,6 @@ import {
 } from "../cut/compressor.ts";
 import { segmentsOf, weightFactor, weightsOf } from "../cut/lines.ts";
 import { cutPieces, type Gap, matters, type Piece } from "../cut/pieces.ts";
-import { alarmOf } from "../cut/signals.ts";
 
 export const proseCompressor: Compressor = {
   kind: "prose",
@@ -19,7 +19,7 @@ export const proseCompressor: Compressor = {
   compress: (text, options, inner) => attempt(compressProse(text, options, inner)),
 };
 
-/** Documents are read as such, whatever their lines look like. */
+/** Files with a document extension are treated as prose, whatever their lines look like. */
 export const documentCompressor: Compressor = {
   ...proseCompressor,
   detects: ({ ending }) => ending === "md" || ending === "markdown" || ending === "rst",
@@ -28,7 +28,7 @@ export const documentCompressor: Compressor = {
 const words =
   /^(?:[^\p{L}]{0,12}[\p{L}'’-]+[^\p{L}\s]{0,3}(?:\s|$)){5}|[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]{6}/u;
 
-/** Half of it in lines that begin with some words in a row, or in a script without spaces. */
+/** True if at least half of the text is in lines that begin with several words in a row, or in a script without spaces. */
 function hasSentences(lines: Sample["lines"]): boolean {
   let all = 0;
   let proseChars = 0;
@@ -42,7 +42,7 @@ function hasSentences(lines: Sample["lines"]): boolean {
 interface Sentence {
   readonly text: string;
   readonly score: number;
-  /** A heading, or the first of several in its paragraph. */
+  /** A heading, or the first of several sentences in a paragraph. */
   readonly isLead: boolean;
 }
 
@@ -61,7 +61,7 @@ function compressProse(
   });
   const joined = texts.join("");
   if (joined.length === text.length) return cutPieces(pieces, options, (gap) => mark(gap, texts));
-  // Code inside was made shorter: less is left to do.
+  // Compressing the fenced code already saved some tokens, so the prose has to save less.
   const goal = options.count(text) * options.ratio;
   const tokens = options.count(joined);
   if (tokens <= goal) return joined;
@@ -87,7 +87,7 @@ interface Fence {
   readonly language: string;
 }
 
-/** Blocks between fences; one that is never closed is none. */
+/** Fenced blocks. A fence that is never closed does not count. */
 function fencesOf(text: string): readonly Fence[] {
   const fences: Fence[] = [];
   let open:
@@ -143,7 +143,7 @@ function shortenFence(block: string, options: CutOptions, inner: CompressInner):
 }
 
 const paragraphEnd = /\n[ \t\r]*\n\s*|\n(?=[ \t]*(?:[-*+•] |#{1,6} |\d{1,3}[.)] |[|>]))/g;
-/** Lines this long are not wrapped: each is a paragraph of its own. */
+/** Lines at least this long on average are not wrapped, so each is a paragraph of its own. */
 const unwrappedChars = 110;
 
 function* paragraphsOf(text: string): Generator<string> {

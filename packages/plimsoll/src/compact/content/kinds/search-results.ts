@@ -1,13 +1,13 @@
-/** Search results and lists of files: every file keeps its first hit, the others are counted. */
+/** Search results and lists of files: each file keeps its first hit, and the other hits are counted. */
 
 import { attempt, type Compressor } from "../cut/compressor.ts";
 import { cutLines, type LineVerdicts } from "../cut/lines.ts";
 import type { Gap } from "../cut/pieces.ts";
 
-/** `path:12:text`, `path-12-text`, `path:text` of a path with an ending or a folder. */
+/** A hit looks like `path:12:text` or `path-12-text`. `path:text` counts only if the path has an extension or a folder. */
 const hit = /^((?:[A-Za-z]:)?[^\s:]{1,300}?)(?::\d+(?::\d+)?[:\s]|-\d+-)/;
 const hitWithoutLine = /^([^\s:]{0,200}(?:\/[^\s:/]{1,100}|\.\w{1,8})):(?!\/\/)/;
-/** Times, numbers, levels. */
+/** Times, numbers and log levels, which are not file names. */
 const notAFile = /^(?:\d[\d.:T-]*|[A-Z]+)$/;
 const headedHit = /^\d+[:-]/;
 const bare =

@@ -1,9 +1,9 @@
-/** Stack traces: messages, the first and last frames, and the frames of the project rather than of libraries. */
+/** Stack traces: keeps messages, the first and last frames, and the project's own frames rather than those of libraries. */
 
+import { alarmOf } from "../../../text/trouble.ts";
 import { attempt, type Compressor } from "../cut/compressor.ts";
 import { cutLines, type LineVerdicts } from "../cut/lines.ts";
 import type { Gap } from "../cut/pieces.ts";
-import { alarmOf } from "../cut/signals.ts";
 
 const frame =
   /^\s*(?:at .{1,300}[:(]|File "[^"]{1,300}", line \d|\d+: +(?:0x[0-9a-f]+ - )?[\w:<>{}$ ]+|from .{1,300}:\d+:in |#\d+ +0x|#\d+ +\S+ in )|^\s+\S{1,300}\.go:\d+|^\S+\(.{0,200}\)$|^\s+at \S{1,300}:\d+:\d+$/;
@@ -43,7 +43,7 @@ function classifyTrace(lines: readonly string[]): LineVerdicts {
   };
 }
 
-/** Python and Go put a frame on two lines: the second belongs to the first. */
+/** Python and Go print a frame on two lines. The second line belongs to the first. */
 function framesOf(lines: readonly string[]): readonly boolean[] {
   const isFrame: boolean[] = [];
   for (const [index, line] of lines.entries()) {
@@ -54,7 +54,7 @@ function framesOf(lines: readonly string[]): readonly boolean[] {
   return isFrame;
 }
 
-/** The lines of one frame belong together. */
+/** Numbers that give all lines of one frame the same block. */
 function frameNumbers(lines: readonly string[]): readonly number[] {
   let number = 0;
   return lines.map((line, index) => {

@@ -1,9 +1,9 @@
-/** Rows and columns: the header, the first and last rows, and rows that are unlike the others. */
+/** Tables: keeps the header, the first and last rows, and rows that are unlike the others. */
 
+import { alarmOf } from "../../../text/trouble.ts";
 import { attempt, type Compressor } from "../cut/compressor.ts";
 import { cutLines, type LineVerdicts } from "../cut/lines.ts";
 import { outlierScores } from "../cut/outliers.ts";
-import { alarmOf } from "../cut/signals.ts";
 
 const separators = ["\t", "|", ",", ";"] as const;
 const ruler = /^[\s|:+=-]{3,}$/;
@@ -18,7 +18,7 @@ export const tableCompressor: Compressor = {
   compress: (text, options) => attempt(cutLines(text, options, classifyRows)),
 };
 
-/** Lines of a file with their numbers: the first column says nothing of the others. */
+/** True for lines of a file with line numbers, which is not a table: the first column says nothing about the other. */
 function isNumbered(lines: readonly string[]): boolean {
   const numbers = lines.map((line) =>
     Number(/^\s{0,8}(?:\d+[:-]\s*)?(\d+)[\t→][^\t]*$/.exec(line)?.[1] ?? Number.NaN),
@@ -27,7 +27,7 @@ function isNumbered(lines: readonly string[]): boolean {
   return inOrder.length >= lines.length * 0.6;
 }
 
-/** One that stands in nearly every line, equally often. */
+/** The separator that occurs in nearly every line, and equally often. */
 function separatorOf(
   lines: readonly string[],
   recognised: "by its name" | "by its look",

@@ -1,9 +1,9 @@
-/** Output of test runs: failures and the summary stay, passes are counted. */
+/** Output of test runs: failures and the summary stay, and passed tests are counted. */
 
+import { alarmOf } from "../../../text/trouble.ts";
 import { attempt, type Compressor } from "../cut/compressor.ts";
 import { cutLines, type LineVerdicts } from "../cut/lines.ts";
 import { type Gap, redundant } from "../cut/pieces.ts";
-import { alarmOf } from "../cut/signals.ts";
 
 const pass =
   /\bPASSED\b|\.\.\. ok$|^\s*[✓✔√]|^\s*--- PASS|^ok \d+|^=== (?:RUN|PAUSE|CONT|NAME)|^\s*PASS\b|^ok\s+\S+\s|^[\w/.-]*\s?[.sx]+(?:\s+\[\s*\d+%\])?$/;
@@ -24,7 +24,7 @@ export const testCompressor: Compressor = {
   compress: (text, options) => attempt(cutLines(text, options, classifyTests)),
 };
 
-/** Lines behind a failure that still speak of it. */
+/** Number of lines after a failure that are still about it. */
 const failureReach = 12;
 
 function classifyTests(lines: readonly string[]): LineVerdicts {

@@ -1,10 +1,10 @@
-/** Anthropic Messages: what needs a beta header, and blocks of betas that only the server may write. */
+/** Anthropic Messages: features that need a beta header, and beta blocks that only the server may write. */
 import type { JsonObject } from "../../../message/json.ts";
 import { cacheMarks, canonical, isGiven } from "../rules/fields.ts";
 import type { Finding, RuleInput, Rules } from "../rules/rule.ts";
 import { betaList, betasOf, counterparts, type Turn, turnsOf } from "./turns.ts";
 
-/** A22: beta of each block. Betas are named without their date: a later one allows the block too. */
+/** A22: the beta of each block. Betas are named without their date, because a later one allows the block too. */
 const betaOfBlock: Readonly<Record<string, string>> = {
   compaction: "compact-",
   fallback: "server-side-fallback-",
@@ -12,14 +12,14 @@ const betaOfBlock: Readonly<Record<string, string>> = {
   tool_removal: "mid-conversation-tool-changes-",
 };
 
-/** A24: betas of each body field; one of them is enough. */
+/** A24: the betas of each body field. One of them is enough. */
 const betasOfField: Readonly<Record<string, readonly string[]>> = {
   context_management: ["context-management-", "compact-"],
   mcp_servers: ["mcp-client-"],
   fallbacks: ["server-side-fallback-"],
 };
 
-/** A22: compaction, fallback, tool_addition/removal: verbatim and with their beta. */
+/** A22: compaction, fallback, tool_addition and tool_removal blocks stay verbatim and have their beta. */
 function* betaBlocksFit(input: RuleInput): Generator<Finding> {
   yield* blocksWithoutBeta(input);
   if (input.original === undefined) return;
@@ -30,12 +30,16 @@ function* betaBlocksFit(input: RuleInput): Generator<Finding> {
     for (const block of betaBlocks(turn)) {
       kept.add(block);
       if (!written.has(block))
-        yield { rule: "A22", message: "a block of the server changed", place: turn.place };
+        yield {
+          rule: "A22",
+          message: "a block written by the server was changed",
+          place: turn.place,
+        };
     }
   const counterpartOf = counterparts(input.original, input.body);
   for (const turn of before)
     if (betaBlocks(turn).some((block) => !kept.has(block)) && counterpartOf(turn) !== undefined)
-      yield { rule: "A22", message: "a block of the server is missing", place: turn.place };
+      yield { rule: "A22", message: "a block written by the server is missing", place: turn.place };
 }
 
 function* blocksWithoutBeta(input: RuleInput): Generator<Finding> {
@@ -45,7 +49,7 @@ function* blocksWithoutBeta(input: RuleInput): Generator<Finding> {
     for (const block of turn.blocks) {
       const beta = betaOfBlock[String(block["type"])];
       if (beta !== undefined && !betas.some((name) => name.startsWith(beta)))
-        yield { rule: "A22", message: `${block["type"]} without its beta`, place: turn.place };
+        yield { rule: "A22", message: `${block["type"]} needs a beta header`, place: turn.place };
     }
 }
 
@@ -54,14 +58,14 @@ function betaBlocks(turn: Turn): readonly string[] {
   return turn.blocks.filter(isOfBeta).map((block) => canonical(block, cacheMarks));
 }
 
-/** A24: body fields and beta headers travel together; of unknown pairs both are kept. */
+/** A24: body fields and their beta headers come together. Unknown betas are kept. */
 function* fieldsAndBetasMatch(input: RuleInput): Generator<Finding> {
   const betas = betasOf(input);
   if (betas === undefined) return;
   for (const [field, names] of Object.entries(betasOfField)) {
     const isAllowed = names.some((name) => betas.some((beta) => beta.startsWith(name)));
     if (isGiven(input.body[field]) && !isAllowed)
-      yield { rule: "A24", message: `${field} without its beta`, place: `/${field}` };
+      yield { rule: "A24", message: `${field} needs a beta header`, place: `/${field}` };
   }
   const paired = Object.values(betasOfField).flat();
   for (const beta of betaList(input.originalHeaders ?? {}))

@@ -1,4 +1,4 @@
-/** Anthropic Messages: cache marks. They count in tools, system, messages and results, not inside inputs and schemas. */
+/** Anthropic Messages: cache marks. They count in tools, system, messages and results, but not inside inputs and schemas. */
 import type { JsonObject } from "../../../message/json.ts";
 import { isGiven, objectOf, type Placed, placed } from "../rules/fields.ts";
 import type { Finding, RuleInput, Rules } from "../rules/rule.ts";
@@ -6,7 +6,7 @@ import { isThinking, turnsOf } from "./turns.ts";
 
 const mostMarks = 4;
 
-/** In the order in which the server reads them. */
+/** All places for marks, in the order in which the server reads them. */
 function* markable(body: JsonObject): Generator<Placed> {
   yield* placed(body["tools"], "/tools");
   yield* placed(body["system"], "/system");
@@ -22,7 +22,7 @@ function marked(body: JsonObject): readonly Placed[] {
   return [...markable(body)].filter(({ item }) => isGiven(item["cache_control"]));
 }
 
-/** No ttl means five minutes. */
+/** A mark without a ttl lives five minutes. */
 function lifetime(item: JsonObject): string {
   return String(objectOf(item["cache_control"])["ttl"] ?? "5m");
 }
@@ -31,23 +31,28 @@ function lifetime(item: JsonObject): string {
 function* emptyTextIsUnmarked({ body }: RuleInput): Generator<Finding> {
   for (const { item, place } of marked(body))
     if (item["type"] === "text" && item["text"] === "")
-      yield { rule: "A14", message: "a cache mark on empty text", place };
+      yield { rule: "A14", message: "there is a cache mark on empty text", place };
 }
 
-/** A15: at most 4 cache_control marks; none on thinking; top-level mark does not clash. */
+/** A15: at most 4 cache_control marks, and none on thinking. A top-level mark does not clash with the last block's. */
 function* marksAreFew({ body }: RuleInput): Generator<Finding> {
   const marks = marked(body);
   if (marks.length > mostMarks)
-    yield { rule: "A15", message: "more than four cache marks", place: "/" };
+    yield { rule: "A15", message: "there are more than four cache marks", place: "/" };
   for (const { item, place } of marks)
-    if (isThinking(item)) yield { rule: "A15", message: "a cache mark on thinking", place };
+    if (isThinking(item))
+      yield { rule: "A15", message: "there is a cache mark on thinking", place };
   const last = turnsOf(body).at(-1)?.blocks.at(-1);
   const clashes = isGiven(last?.["cache_control"]) && lifetime(last ?? {}) !== lifetime(body);
   if (isGiven(body["cache_control"]) && clashes)
-    yield { rule: "A15", message: "the top-level mark clashes", place: "/cache_control" };
+    yield {
+      rule: "A15",
+      message: "the top-level cache mark clashes with the one on the last block",
+      place: "/cache_control",
+    };
 }
 
-/** A16: TTL never rises in the order tools, system, messages. */
+/** A16: the lifetime never rises in the order tools, system, messages. */
 function* lifetimesNeverRise({ body }: RuleInput): Generator<Finding> {
   let isShort = false;
   for (const { item, place } of marked(body)) {

@@ -1,4 +1,4 @@
-/** Anthropic Messages: which messages there are, in which order, and that they say something. */
+/** Anthropic Messages: which messages there are, their order, and that none is empty. */
 import type { JsonObject } from "../../../message/json.ts";
 import { type Field, isBlank, listOf, type Placed, placed } from "../rules/fields.ts";
 import type { Finding, RuleInput, Rules } from "../rules/rule.ts";
@@ -10,16 +10,16 @@ import {
 } from "./models.ts";
 import { blocksOf, isServerResult, type Turn, turnsOf } from "./turns.ts";
 
-/** A1: messages non-empty and first message is user. */
+/** A1: there are messages, and the first is from the user. */
 function* beginsWithUser({ body }: RuleInput): Generator<Finding> {
   const first = turnsOf(body)[0];
   if (first === undefined)
     yield { rule: "A1", message: "there are no messages", place: "/messages" };
   else if (first.role !== "user")
-    yield { rule: "A1", message: "the first message is not of the user", place: first.place };
+    yield { rule: "A1", message: "the first message is not from the user", place: first.place };
 }
 
-/** A2: strict alternation of user and assistant in what we send; system messages do not count. */
+/** A2: user and assistant messages alternate strictly in a request that Plimsoll sends. System messages do not count. */
 function* rolesAlternate({ body }: RuleInput): Generator<Finding> {
   const turns = turnsOf(body).filter((turn) => turn.role !== "system");
   for (const [index, turn] of turns.entries())
@@ -27,7 +27,7 @@ function* rolesAlternate({ body }: RuleInput): Generator<Finding> {
       yield { rule: "A2", message: `two ${turn.role} messages in a row`, place: turn.place };
 }
 
-/** A13: no empty or whitespace-only text blocks, no empty content. */
+/** A13: no empty or whitespace-only text blocks, and no empty content. */
 function* textIsNotEmpty({ body }: RuleInput): Generator<Finding> {
   const turns = turnsOf(body);
   for (const { item, place } of textBlocks(body, turns))
@@ -57,21 +57,33 @@ function* textIn(blocks: Iterable<Placed>): Generator<Placed> {
   for (const block of blocks) if (block.item["type"] === "text") yield block;
 }
 
-/** A19: role system inside messages: model, place and content. */
+/** A19: system messages inside the conversation fit the model and have the right place and content. */
 function* systemMessagesFit({ body }: RuleInput): Generator<Finding> {
   const turns = turnsOf(body);
   const isSupported = isModelIn(body["model"], systemMessageSupported);
   for (const turn of turns.filter(({ role }) => role === "system")) {
     if (isModelIn(body["model"], systemMessageUnsupported))
-      yield { rule: "A19", message: "the model takes no system message", place: turn.place };
+      yield {
+        rule: "A19",
+        message: "the model does not accept system messages inside the conversation",
+        place: turn.place,
+      };
     if (!isSupported) continue;
     if (!mayStandBeforeSystem(turns[turn.index - 1]))
-      yield { rule: "A19", message: "a system message follows no user message", place: turn.place };
+      yield {
+        rule: "A19",
+        message: "a system message does not follow a user message",
+        place: turn.place,
+      };
     const next = turns[turn.index + 1];
     if (next !== undefined && next.role !== "assistant")
-      yield { rule: "A19", message: "no assistant answers a system message", place: turn.place };
+      yield {
+        rule: "A19",
+        message: "a system message is not followed by an assistant message",
+        place: turn.place,
+      };
     if (!blocksOf(turn.item["content"]).every(mayBeInSystem))
-      yield { rule: "A19", message: "a system message holds more than text", place: turn.place };
+      yield { rule: "A19", message: "a system message contains more than text", place: turn.place };
   }
 }
 
@@ -85,24 +97,28 @@ function mayBeInSystem(block: JsonObject): boolean {
   return ["text", "tool_addition", "tool_removal"].includes(String(block["type"]));
 }
 
-/** A20: no assistant prefill on newer models; what pause_turn left may be sent back. */
+/** A20: no assistant prefill on newer models. The rest of a turn that ended with pause_turn may be sent back. */
 function* endsWithoutPrefill({ body }: RuleInput): Generator<Finding> {
   const last = turnsOf(body).at(-1);
   if (last?.role !== "assistant" || !isModelIn(body["model"], prefillRejected)) return;
   if (last.blocks.at(-1)?.["type"] === "server_tool_use") return;
-  yield { rule: "A20", message: "the model takes no assistant prefill", place: last.place };
+  yield {
+    rule: "A20",
+    message: "the model does not accept an assistant message at the end",
+    place: last.place,
+  };
 }
 
 const billingPrefix = "x-anthropic-billing-header:";
 
-/** A27: billing block stays first and unmodified. */
+/** A27: the billing block stays first and unchanged. */
 function* billingBlockStays({ body, original }: RuleInput): Generator<Finding> {
   const text = firstSystemText(original);
   if (typeof text !== "string" || !text.startsWith(billingPrefix)) return;
   if (firstSystemText(body) !== text)
     yield {
       rule: "A27",
-      message: "the billing block is not first, or changed",
+      message: "the billing block is not first, or was changed",
       place: "/system/0",
     };
 }

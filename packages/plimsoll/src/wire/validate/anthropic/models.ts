@@ -1,7 +1,7 @@
-/** What is known of Anthropic models, as rules A12, A19, A20 and A25 need it. A model that no list names is not judged. */
+/** Facts about Anthropic models for rules A12, A19, A20 and A25. A model that is in no list is not judged. */
 import type { Field } from "../rules/fields.ts";
 
-/** A12: thinking.type "enabled" is an error. */
+/** A12: models that refuse thinking.type "enabled". */
 export const manualThinkingRejected = [
   "claude-opus-4-7",
   "claude-opus-4-8",
@@ -9,24 +9,24 @@ export const manualThinkingRejected = [
   "claude-fable-5",
   "claude-mythos-5",
 ];
-/** A12: thinking.type "adaptive" is an error. */
+/** A12: models that refuse thinking.type "adaptive". */
 export const adaptiveThinkingRejected = [
   "claude-opus-4-5",
   "claude-sonnet-4-5",
   "claude-haiku-4-5",
 ];
-/** A12: thinking.type "disabled" is an error. */
+/** A12: models that refuse thinking.type "disabled". */
 export const disabledThinkingRejected = ["claude-fable-5", "claude-mythos-5"];
-/** A12: temperature, top_p and top_k are errors. */
+/** A12: models that refuse temperature, top_p and top_k. */
 export const samplingRejected = ["claude-opus-4-7", "claude-opus-4-8"];
-/** A19: role system inside messages. Only Opus 4.8 is stated; the other names are a guess. */
+/** A19: models that accept the role system inside messages. Only Opus 4.8 is documented; the others are a guess. */
 export const systemMessageSupported = [
   "claude-opus-4-8",
   "claude-opus-5",
   "claude-sonnet-5",
   "claude-fable-5",
 ];
-/** A19 */
+/** A19: models that refuse the role system inside messages. */
 export const systemMessageUnsupported = [
   "claude-sonnet-4-5",
   "claude-haiku-4-5",
@@ -34,7 +34,7 @@ export const systemMessageUnsupported = [
   "claude-opus-4-6",
   "claude-opus-4-7",
 ];
-/** A20 */
+/** A20: models that refuse an assistant message at the end. */
 export const prefillRejected = [
   "claude-opus-4-6",
   "claude-opus-4-7",
@@ -43,7 +43,7 @@ export const prefillRejected = [
   "claude-sonnet-5",
   "claude-fable-5",
 ];
-/** A25: at most 100 images; models with larger windows take 600. */
+/** A25: models that accept at most 100 images. Models with larger windows accept 600. */
 export const window200k = ["claude-sonnet-4-5", "claude-haiku-4-5", "claude-opus-4-5"];
 
 const known = [

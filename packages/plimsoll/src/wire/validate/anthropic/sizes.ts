@@ -8,21 +8,22 @@ import { turnsOf } from "./turns.ts";
 const mostMessages = 100_000;
 const mostCharacters = 32 * 1024 * 1024;
 const mostPixels = 8000;
-/** More images than this, and each must be smaller. */
+/** If there are more images than this, each must be smaller. */
 const manyImages = 20;
 const mostPixelsOfMany = 2000;
 const mediaTypes = ["image/jpeg", "image/png", "image/gif", "image/webp"];
 
-/** A25: counts and sizes: 100,000 messages, 32 MB, images 100/600, 8000 px / 2000 px, four media types. */
+/** A25: at most 100,000 messages, 32 MB, 100 or 600 images, and 8000 or 2000 pixels per side. Four media types. */
 function* sizesFit({ body, bodyText }: RuleInput): Generator<Finding> {
   const turns = turnsOf(body);
-  if (turns.length > mostMessages) yield { rule: "A25", message: "more than 100,000 messages" };
+  if (turns.length > mostMessages)
+    yield { rule: "A25", message: "there are more than 100,000 messages" };
   if (bodyText !== undefined && bodyText.length > mostCharacters)
     yield { rule: "A25", message: "the body is larger than 32 MB" };
   const images = turns.flatMap((turn) => turn.blocks.flatMap(imagesOf));
   const mostImages = isModelIn(body["model"], window200k) ? 100 : 600;
   if (isKnownModel(body["model"]) && images.length > mostImages)
-    yield { rule: "A25", message: `more than ${mostImages} images` };
+    yield { rule: "A25", message: `there are more than ${mostImages} images` };
   const most = images.length > manyImages ? mostPixelsOfMany : mostPixels;
   for (const source of images.map((image) => objectOf(image["source"])))
     if (source["type"] === "base64") yield* imageFits(source, most);
@@ -30,7 +31,7 @@ function* sizesFit({ body, bodyText }: RuleInput): Generator<Finding> {
 
 function* imageFits(source: JsonObject, most: number): Generator<Finding> {
   if (!mediaTypes.includes(String(source["media_type"])))
-    yield { rule: "A25", message: `media type ${source["media_type"]} is not taken` };
+    yield { rule: "A25", message: `media type ${source["media_type"]} is not accepted` };
   if (longestSide(String(source["data"])) > most)
     yield { rule: "A25", message: `an image is larger than ${most} pixels` };
 }
@@ -41,7 +42,7 @@ function imagesOf(block: JsonObject): readonly JsonObject[] {
   return objectsOf(block["content"]).filter((item) => item["type"] === "image");
 }
 
-/** Of PNG and GIF, whose size stands at a fixed place; 0 for everything else. */
+/** The longer side of a PNG or GIF, whose size is at a fixed place. 0 for everything else. */
 function longestSide(data: string): number {
   const bytes = firstBytes(data, 24);
   const at = (index: number) => bytes[index] ?? 0;

@@ -1,4 +1,4 @@
-/** Anthropic Messages: thinking blocks are kept as the model wrote them, and thinking fits the model. */
+/** Anthropic Messages: thinking blocks stay as the model wrote them, and thinking settings fit the model. */
 import type { JsonObject } from "../../../message/json.ts";
 import { canonical, isGiven, objectOf } from "../rules/fields.ts";
 import type { Finding, RuleInput, Rules } from "../rules/rule.ts";
@@ -20,7 +20,7 @@ import {
   turnsOf,
 } from "./turns.ts";
 
-/** A mark on thinking is rule A15's. */
+/** Rule A15 covers marks on thinking. */
 const markKey: ReadonlySet<string> = new Set(["cache_control"]);
 
 function thinkingOf(turn: Turn | undefined): readonly string[] {
@@ -28,8 +28,8 @@ function thinkingOf(turn: Turn | undefined): readonly string[] {
 }
 
 /**
- * A8: thinking blocks unmodified, in order, signature intact. A finished turn may lose all its thinking,
- * but not some of it. The latest turn is rule A9's, once the client's body is known.
+ * A8: thinking blocks are unchanged, in order, with their signature. A finished turn may lose all its thinking, but not a part of
+ * it. If the client's body is known, rule A9 covers the latest turn.
  */
 function* thinkingIsUnmodified({ body, original }: RuleInput): Generator<Finding> {
   const turns = turnsOf(body);
@@ -50,7 +50,7 @@ function isSigned(block: JsonObject): boolean {
   return block["type"] !== "redacted_thinking" || isGiven(block["data"]);
 }
 
-/** A9: thinking of the latest assistant turn (whole open tool loop) untouched in every message that is kept. */
+/** A9: the thinking of the latest assistant turn (the whole open tool loop) is unchanged in every message that is kept. */
 function* latestThinkingIsUntouched({ body, original }: RuleInput): Generator<Finding> {
   if (original === undefined) return;
   const counterpartOf = counterparts(original, body);
@@ -59,14 +59,18 @@ function* latestThinkingIsUntouched({ body, original }: RuleInput): Generator<Fi
     const thinking = thinkingOf(turn);
     const kept = counterpartOf(turn);
     if (kept !== undefined && thinkingOf(kept).join() !== thinking.join())
-      yield { rule: "A9", message: "thinking of the latest turn changed", place: kept.place };
+      yield { rule: "A9", message: "thinking of the latest turn was changed", place: kept.place };
   }
   for (const turn of latestTurn(turnsOf(body)))
     if (thinkingOf(turn).some((block) => !written.has(block)))
-      yield { rule: "A9", message: "the latest turn has foreign thinking", place: turn.place };
+      yield {
+        rule: "A9",
+        message: "the latest turn has thinking that the client did not send",
+        place: turn.place,
+      };
 }
 
-/** A10: manual thinking: open tool loop begins with a thinking block. Adaptive thinking may have none. */
+/** A10: with manual thinking, an open tool loop begins with a thinking block. With adaptive thinking it may have none. */
 function* loopBeginsWithThinking({ body }: RuleInput): Generator<Finding> {
   if (objectOf(body["thinking"])["type"] !== "enabled") return;
   const turns = turnsOf(body);
@@ -79,7 +83,7 @@ function* loopBeginsWithThinking({ body }: RuleInput): Generator<Finding> {
     yield { rule: "A10", message: "the tool loop begins without thinking", place: first.place };
 }
 
-/** A11: empty but signed thinking is kept. */
+/** A11: thinking that is empty but signed is kept. */
 function* emptySignedThinkingIsKept({ body, original }: RuleInput): Generator<Finding> {
   if (original === undefined) return;
   const turns = turnsOf(original);
@@ -109,7 +113,7 @@ function* parametersFitModel(input: RuleInput): Generator<Finding> {
   if (isModelIn(body["model"], rejected))
     yield {
       rule: "A12",
-      message: `the model does not take thinking ${thinking["type"]}`,
+      message: `the model does not accept thinking ${thinking["type"]}`,
       place: "/thinking",
     };
   if (thinking["type"] === "enabled" && isKnownModel(body["model"]))
@@ -117,7 +121,7 @@ function* parametersFitModel(input: RuleInput): Generator<Finding> {
   if (!isModelIn(body["model"], samplingRejected)) return;
   for (const key of ["temperature", "top_p", "top_k"])
     if (isGiven(body[key]))
-      yield { rule: "A12", message: `the model does not take ${key}`, place: `/${key}` };
+      yield { rule: "A12", message: `the model does not accept ${key}`, place: `/${key}` };
 }
 const rejectedThinking: Readonly<Record<string, readonly string[]>> = {
   enabled: manualThinkingRejected,

@@ -4,7 +4,7 @@ import { canonical, type Field, isGiven, objectOf, objectsOf, placed } from "../
 import type { Finding, RuleInput, Rules } from "../rules/rule.ts";
 import { blocksOfType, isServerResult, type Turn, turnsOf } from "./turns.ts";
 
-/** A3: every tool_use answered in the next message. */
+/** A3: every tool_use is answered in the next message. */
 function* callsAreAnswered({ body }: RuleInput): Generator<Finding> {
   const turns = turnsOf(body);
   for (const turn of turns) {
@@ -17,7 +17,7 @@ function* callsAreAnswered({ body }: RuleInput): Generator<Finding> {
   }
 }
 
-/** A4: every tool_result has its tool_use in the previous message, once. */
+/** A4: every tool_result has its tool_use in the previous message, and there is only one per call. */
 function* resultsHaveCalls({ body }: RuleInput): Generator<Finding> {
   const turns = turnsOf(body);
   for (const turn of turns) {
@@ -28,14 +28,14 @@ function* resultsHaveCalls({ body }: RuleInput): Generator<Finding> {
       if (!open.delete(id))
         yield {
           rule: "A4",
-          message: `result ${id} has no call, or is a second one`,
+          message: `result ${id} has no call, or is the second one for its call`,
           place: turn.place,
         };
     }
   }
 }
 
-/** A5: tool_result blocks first in the user message. That all are in one message is A3 and A4. */
+/** A5: tool_result blocks come first in the user message. A3 and A4 check that all of them are in one message. */
 function* resultsComeFirst({ body }: RuleInput): Generator<Finding> {
   for (const turn of turnsOf(body)) {
     const firstOther = turn.blocks.findIndex((block) => block["type"] !== "tool_result");
@@ -44,25 +44,26 @@ function* resultsComeFirst({ body }: RuleInput): Generator<Finding> {
       .filter((block) => block["type"] === "tool_result");
     if (turn.role !== "user" || firstOther < 0) continue;
     for (const result of later) {
-      const message = `result ${result["tool_use_id"]} stands behind other content`;
+      const message = `result ${result["tool_use_id"]} comes after other content`;
       yield { rule: "A5", message, place: turn.place };
     }
   }
 }
 
-/** A6: tool_use ids unique, pattern ^[a-zA-Z0-9_-]+$. */
+/** A6: tool_use ids are unique and match ^[a-zA-Z0-9_-]+$. */
 function* callIdsAreUnique({ body }: RuleInput): Generator<Finding> {
   const callIds = new Set<Field>();
   for (const turn of turnsOf(body))
     for (const { id } of blocksOfType(turn, "tool_use").map((call) => ({ id: call["id"] }))) {
-      if (callIds.has(id)) yield { rule: "A6", message: `call id ${id} twice`, place: turn.place };
+      if (callIds.has(id))
+        yield { rule: "A6", message: `call id ${id} is used twice`, place: turn.place };
       if (typeof id !== "string" || !/^[a-zA-Z0-9_-]+$/.test(id))
         yield { rule: "A6", message: `call id ${id} has a wrong form`, place: turn.place };
       callIds.add(id);
     }
 }
 
-/** A7: tool name ^[a-zA-Z0-9_-]{1,128}$; toolsets have no name. */
+/** A7: tool names match ^[a-zA-Z0-9_-]{1,128}$. Toolsets have no name. */
 function* toolNamesFit({ body }: RuleInput): Generator<Finding> {
   for (const { item, place } of placed(body["tools"], "/tools")) {
     const name = item["name"];
@@ -71,7 +72,7 @@ function* toolNamesFit({ body }: RuleInput): Generator<Finding> {
   }
 }
 
-/** A21: server tool results follow their use in the same assistant message; encrypted fields verbatim. */
+/** A21: server tool results follow their use in the same assistant message, and encrypted fields stay verbatim. */
 function* serverResultsFit({ body, original }: RuleInput): Generator<Finding> {
   const sealed = original === undefined ? undefined : sealedResults(original);
   for (const turn of turnsOf(body)) {
@@ -82,7 +83,7 @@ function* serverResultsFit({ body, original }: RuleInput): Generator<Finding> {
       if (before !== undefined && before !== encryptedFields(result))
         yield {
           rule: "A21",
-          message: `encrypted fields of ${result["tool_use_id"]} changed`,
+          message: `encrypted fields of ${result["tool_use_id"]} were changed`,
           place: turn.place,
         };
     }
@@ -97,7 +98,7 @@ function* unpairedServerResults(turn: Turn): Generator<Finding> {
     if (isServerResult(block) && !used.has(block["tool_use_id"]))
       yield {
         rule: "A21",
-        message: `server result ${block["tool_use_id"]} has no use before it`,
+        message: `server result ${block["tool_use_id"]} has no call before it`,
         place: turn.place,
       };
   }
@@ -116,7 +117,7 @@ function encryptedFields(value: Field): string {
   return fields.join("");
 }
 
-/** A23: deferred tools: not all, not the search tool; references exist. */
+/** A23: not all tools are deferred, the search tool is not deferred, and every reference names an existing tool. */
 function* deferredToolsFit({ body }: RuleInput): Generator<Finding> {
   const tools = [...placed(body["tools"], "/tools")];
   const isDeferred = (tool: JsonObject) => tool["defer_loading"] === true;
@@ -130,7 +131,7 @@ function* deferredToolsFit({ body }: RuleInput): Generator<Finding> {
 
 function* danglingReferences(body: JsonObject): Generator<Finding> {
   const names = objectsOf(body["tools"]).map((tool) => tool["name"]);
-  // A toolset brings tools whose names are not in the body.
+  // A toolset adds tools whose names are not in the body.
   if (names.some((name) => !isGiven(name))) return;
   for (const turn of turnsOf(body))
     for (const reference of turn.blocks.flatMap(referencesOf)) {

@@ -1,4 +1,4 @@
-/** Anthropic conversations as the rules look at them. */
+/** Anthropic conversations in the form that the rules work on. */
 import type { JsonObject } from "../../../message/json.ts";
 import { canonical, type Field, isGiven, objectsOf, type Placed, placed } from "../rules/fields.ts";
 import type { RuleInput } from "../rules/rule.ts";
@@ -16,7 +16,7 @@ export function turnsOf(body: JsonObject): readonly Turn[] {
   }));
 }
 
-/** A string stands for one text block. */
+/** A string counts as one text block. */
 export function blocksOf(content: Field): readonly JsonObject[] {
   return typeof content === "string" ? [{ type: "text", text: content }] : objectsOf(content);
 }
@@ -29,12 +29,12 @@ export function isThinking(block: JsonObject | undefined): boolean {
   return block?.["type"] === "thinking" || block?.["type"] === "redacted_thinking";
 }
 
-/** The result of a tool that the provider ran; stands in the assistant message. */
+/** The result of a tool that the provider ran. It is in the assistant message. */
 export function isServerResult(block: JsonObject | undefined): boolean {
   return /._tool_result$/.test(String(block?.["type"]));
 }
 
-/** The assistant messages after the last user message without results: the provider sees them as one turn. */
+/** The assistant messages after the last user message without results. The provider treats them as one turn. */
 export function latestTurn(turns: readonly Turn[]): readonly Turn[] {
   const isStart = (turn: Turn) =>
     turn.role === "user" && blocksOfType(turn, "tool_result").length === 0;
@@ -42,8 +42,8 @@ export function latestTurn(turns: readonly Turn[]): readonly Turn[] {
 }
 
 /**
- * Finds the message of `body` that a message of `original` became: one that shares a call or other block with it.
- * A block that one of both has twice tells nothing.
+ * Finds the message of `body` that corresponds to a message of `original`: one that shares a call or another block with it. A
+ * block that occurs twice in either body is ignored.
  */
 export function counterparts(
   original: JsonObject,
@@ -57,7 +57,7 @@ export function counterparts(
   };
 }
 
-/** Undefined stands for more than one. */
+/** The message that contains each block, or undefined if several messages contain it. */
 function turnByBlock(body: JsonObject): ReadonlyMap<string, Turn | undefined> {
   const found = new Map<string, Turn | undefined>();
   for (const turn of turnsOf(body))
@@ -73,7 +73,7 @@ function blockKeys(turn: Turn): readonly string[] {
 }
 const markKey: ReadonlySet<string> = new Set(["cache_control"]);
 
-/** Betas of the header and, on AWS and Vertex, of the body; undefined when no headers are given. */
+/** The betas in the header and, on AWS and Vertex, in the body. Undefined if no headers are given. */
 export function betasOf(input: RuleInput): readonly string[] | undefined {
   if (input.headers === undefined) return undefined;
   const inBody = input.body["anthropic_beta"];

@@ -1,11 +1,11 @@
-/** All wires: what was sent before is sent again in the same bytes, or the provider's cache is lost. */
+/** All wires: earlier content is sent again with the same bytes. Otherwise the provider's cache is lost. */
 import type { JsonObject } from "../../../message/json.ts";
 import { headKeys, messagesKey, messagesOf } from "../rules/conversation.ts";
 import { cacheMarks, canonical, isGiven, listOf } from "../rules/fields.ts";
-import { elementTexts, memberTexts, withoutMarks } from "../rules/json-text.ts";
+import { bodyTexts, withoutMarks } from "../rules/json-text.ts";
 import type { Finding, RuleInput, Rules } from "../rules/rule.ts";
 
-/** X1: unedited prefix byte-identical to the last request. Cache marks may move. */
+/** X1: the unedited prefix has the same bytes as in the last request. Cache marks may move. */
 function* prefixIsIdentical(input: RuleInput): Generator<Finding> {
   const { original, previousSent, wire } = input;
   if (original === undefined || previousSent === undefined) return;
@@ -14,12 +14,12 @@ function* prefixIsIdentical(input: RuleInput): Generator<Finding> {
     if (!message.wasEdited && message.now !== message.before)
       yield {
         rule: "X1",
-        message: "an old message is not in the bytes of the last request",
+        message: "an old message differs from the bytes of the last request",
         place: `/${messagesKey[wire]}/${message.index}`,
       };
 }
 
-/** X2: edits are monotonic: once replaced, the same bytes for ever. */
+/** X2: edits are monotonic. Once content was replaced, the replacement keeps its bytes. */
 function* editsAreMonotonic(input: RuleInput): Generator<Finding> {
   const { original, previousOriginal, previousSent, wire } = input;
   if (original === undefined || previousOriginal === undefined || previousSent === undefined)
@@ -28,12 +28,12 @@ function* editsAreMonotonic(input: RuleInput): Generator<Finding> {
     if (message.wasEdited && message.now !== message.before)
       yield {
         rule: "X2",
-        message: "an edit is not as it was in the last request",
+        message: "an edit differs from the last request",
         place: `/${messagesKey[wire]}/${message.index}`,
       };
 }
 
-/** X3: synthetic ids deterministic: two sends of the same history carry the same ids. */
+/** X3: synthetic ids are deterministic. Sending the same history twice gives the same ids. */
 function* syntheticIdsStay(input: RuleInput): Generator<Finding> {
   const { previousSent, synthetic, wire } = input;
   if (previousSent === undefined || synthetic === undefined) return;
@@ -46,7 +46,7 @@ function* syntheticIdsStay(input: RuleInput): Generator<Finding> {
     if (now !== old && masked(now) === masked(old))
       yield {
         rule: "X3",
-        message: "an invented id is another one than in the last request",
+        message: "an invented id differs from the last request",
         place: `/${messagesKey[wire]}/${index}`,
       };
   }
@@ -69,7 +69,7 @@ function* headIsIdentical(
     if (isGiven(original[key]) && isSame && now.get(key) !== before.get(key))
       yield {
         rule: "X1",
-        message: `${key} are not in the bytes of the last request`,
+        message: `${key} differs from the bytes of the last request`,
         place: `/${key}`,
       };
   }
@@ -82,7 +82,7 @@ interface Repeated {
   readonly before: string | undefined;
 }
 
-/** The messages that the last request had and this one must have again. */
+/** The messages of the last request that this one must repeat. */
 function* repeated(
   input: RuleInput,
   original: JsonObject,
@@ -93,7 +93,7 @@ function* repeated(
   const unchanged = commonPrefix(client, meanings(original, wire));
   const sent = meanings(previousSent, wire);
   const isUntouched = unchanged === client.length;
-  // Once the client rewrote its history, only what stands before that, at the same index, can be told apart.
+  // If the client rewrote its history, only messages before that, at the same index, can be compared.
   const end = isUntouched ? sent.length : Math.min(unchanged, commonPrefix(client, sent));
   const ofClient = new Set(client);
   const [now, before] = texts(input, (body, text) => sentMessages(body, wire, text));
@@ -115,7 +115,7 @@ function commonPrefix(one: readonly string[], other: readonly string[]): number 
   return end < 0 ? one.length : end;
 }
 
-/** The same of this request and of the last; by their exact texts only when both are known. */
+/** Reads this request and the last one. Uses their exact texts only if both are known. */
 function texts<T>(
   { body, bodyText, previousSent, previousSentText }: RuleInput,
   read: (body: JsonObject, text: string | undefined) => T,
@@ -128,7 +128,7 @@ function texts<T>(
 }
 
 function headTexts(body: JsonObject, text: string | undefined): ReadonlyMap<string, string> {
-  const members = text === undefined ? undefined : memberTexts(text);
+  const members = text === undefined ? undefined : bodyTexts(text).fields;
   return new Map(
     headKeys.map((key) => {
       const member = members === undefined ? JSON.stringify(body[key]) : members.get(key);
@@ -146,7 +146,7 @@ function sentMessages(
   const elements =
     text === undefined
       ? listOf(body[key]).map((item) => JSON.stringify(item))
-      : elementTexts(memberTexts(text).get(key));
+      : bodyTexts(text).elements(key);
   return elements.map(withoutMarks);
 }
 

@@ -1,10 +1,10 @@
-/** All wires: what Plimsoll does not know stays where it was. */
+/** All wires: content that Plimsoll does not know stays where it was. */
 import type { JsonObject } from "../../../message/json.ts";
 import { isKnownPart, messagesOf, partName, partsOf } from "../rules/conversation.ts";
 import { cacheMarks, isGiven } from "../rules/fields.ts";
 import type { Finding, RuleInput, Rules } from "../rules/rule.ts";
 
-/** Other rules judge these: R6, R7, R9, R10, C8. */
+/** Fields that other rules check: R6, R7, R9, R10, C8. */
 const checkedElsewhere: ReadonlySet<string> = new Set([
   ...cacheMarks,
   "previous_response_id",
@@ -16,10 +16,10 @@ const checkedElsewhere: ReadonlySet<string> = new Set([
   "reasoning_content",
   "id",
 ]);
-/** Of a message; its parts are looked at one by one. */
+/** Fields of a message that contain parts. The parts are checked one by one. */
 const holdsParts: ReadonlySet<string> = new Set(["content", "parts", "tool_calls"]);
 
-/** X6: unknown fields, blocks and headers kept, but for messages that were removed. */
+/** X6: unknown fields, blocks and headers are kept, except in messages that were removed. */
 function* unknownStays(input: RuleInput): Generator<Finding> {
   const { wire, body, original } = input;
   yield* lostHeaders(input);
@@ -29,7 +29,7 @@ function* unknownStays(input: RuleInput): Generator<Finding> {
   for (const { item, place } of messagesOf(wire, original)) {
     const found = partsOf(item).map((part) => ({ part, kept: find(part) }));
     const kept = found.find((one) => one.kept !== undefined)?.kept;
-    // No part of it is left: it was removed as a whole.
+    // No part of the message is left, so it was removed as a whole.
     if (kept === undefined) continue;
     yield* lostKeys(withoutParts(item), kept.message, place);
     for (const one of found)
@@ -56,8 +56,8 @@ function partIndex(wire: RuleInput["wire"], body: JsonObject): PartIndex {
 }
 
 /**
- * Finds what a part became; to be asked for all parts of the client in their order. Of equal parts, some of which
- * are gone, nobody can tell which.
+ * Finds the part that a client's part became. It must be called for all parts of the client in order. If several parts are equal
+ * and some of them are gone, nobody can tell which.
  */
 function finder(before: PartIndex, after: PartIndex): (part: JsonObject) => Found | undefined {
   const asked = new Map<string, number>();
@@ -91,7 +91,7 @@ function withoutParts(message: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(message).filter(([key]) => !holdsParts.has(key)));
 }
 
-/** Headers of one connection, not of the request. */
+/** Headers that belong to the connection and not to the request. */
 const ofConnection =
   /^(host|connection|content-length|transfer-encoding|accept-encoding|keep-alive|te|upgrade|expect|via|forwarded|x-forwarded-.*|proxy-.*)$/i;
 

@@ -1,4 +1,4 @@
-/** All wires: whole text and data, the last words of the user, and the tool that must be called. */
+/** All wires: complete texts and data, the user's last message, and the tool that must be called. */
 import { isObject, type JsonObject } from "../../../message/json.ts";
 import { isFromUser, isKnownPart, isResult, messagesOf, partsOf } from "../rules/conversation.ts";
 import {
@@ -11,9 +11,10 @@ import {
 } from "../rules/fields.ts";
 import type { Finding, RuleInput, Rules } from "../rules/rule.ts";
 
-/** X4: no lone surrogates, no cut base64 or JSON. */
+/** X4: no lone surrogates, and no cut base64 or JSON. */
 function* textIsWhole({ body, bodyText }: RuleInput): Generator<Finding> {
-  if (bodyText !== undefined && !isJson(bodyText)) yield { rule: "X4", message: "not JSON" };
+  if (bodyText !== undefined && !isJson(bodyText))
+    yield { rule: "X4", message: "the body is not JSON" };
   yield* brokenText(body, "");
 }
 
@@ -28,7 +29,7 @@ function isJson(text: string): boolean {
 
 function* brokenText(value: Field, place: string): Generator<Finding> {
   if (typeof value === "string" && !value.isWellFormed())
-    yield { rule: "X4", message: "a lone surrogate", place };
+    yield { rule: "X4", message: "a text contains a lone surrogate", place };
   if (Array.isArray(value))
     for (const [index, item] of value.entries()) yield* brokenText(item, `${place}/${index}`);
   if (!isObject(value)) return;
@@ -37,7 +38,7 @@ function* brokenText(value: Field, place: string): Generator<Finding> {
   for (const [key, field] of Object.entries(value)) yield* brokenText(field, `${place}/${key}`);
 }
 
-/** Base64 where a wire has it: sources, inline data, audio, and data addresses of images and files. */
+/** The base64 data of every wire: sources, inline data, audio, and data URLs of images and files. */
 function base64Of(value: JsonObject): readonly string[] {
   const source = objectOf(value["source"]);
   const image = value["image_url"];
@@ -51,11 +52,11 @@ function base64Of(value: JsonObject): readonly string[] {
   return data.filter((text) => typeof text === "string");
 }
 
-/** Only of a text longer than this may an excerpt stand in its place: it would leave no room for an answer. */
+/** Only a text longer than this may be replaced by an excerpt, because it would leave no room for an answer. In characters. */
 const longestWords = 2000;
 const beginningCharacters = 200;
 
-/** A part as it was, or an excerpt of a very long one, which begins as it did and says that it is one. */
+/** Whether a part is unchanged, or is an excerpt of a very long part. An excerpt begins like the original and contains "…". */
 function isKept(before: string, after: string | undefined): boolean {
   if (after === before) return true;
   return (
@@ -73,7 +74,7 @@ function containsWords(spokenWords: readonly string[], words: readonly string[])
   );
 }
 
-/** X5: last real user message kept verbatim. A summary may stand in front of it in the same message; unknown parts are X6's. */
+/** X5: the last real user message is kept verbatim. A summary may come before it in the same message. X6 covers unknown parts. */
 function* lastWordsStay({ wire, body, original }: RuleInput): Generator<Finding> {
   const spoken = (of: JsonObject | undefined) =>
     messagesOf(wire, of).filter(({ item }) => isFromUser(wire, item));
@@ -82,14 +83,14 @@ function* lastWordsStay({ wire, body, original }: RuleInput): Generator<Finding>
   const words = wordsOf(last.item);
   if (words.length === 0) return;
   const earlier = new Set(spoken(original).map(({ item }) => wordsOf(item).join()));
-  // Behind it may stand only what the editor added: an earlier message there means that the last one is gone.
+  // Only Plimsoll's own texts may follow. If an earlier message of the user comes last, the last one is missing.
   const kept = spoken(body)
     .map(({ item }) => wordsOf(item))
     .findLast(
       (spokenWords) => containsWords(spokenWords, words) || earlier.has(spokenWords.join()),
     );
   if (kept === undefined || !containsWords(kept, words))
-    yield { rule: "X5", message: "the last message of the user is not there", place: last.place };
+    yield { rule: "X5", message: "the user's last message is missing", place: last.place };
 }
 
 function wordsOf(message: JsonObject): readonly string[] {
@@ -98,10 +99,10 @@ function wordsOf(message: JsonObject): readonly string[] {
     .map((part) => canonical(part, cacheMarks));
 }
 
-/** X7: tool named by tool_choice is present and not deferred. */
+/** X7: the tool named by tool_choice is present and not deferred. */
 function* chosenToolIsThere({ wire, body }: RuleInput): Generator<Finding> {
   const tools = wire === "gemini" ? geminiTools(body) : objectsOf(body["tools"]);
-  // A toolset brings tools whose names are not in the body; a search tool of the server has none either.
+  // A toolset adds tools whose names are not in the body, and a search tool of the server has no name either.
   const isOpen = tools.some((tool) => String(tool["type"]).startsWith("mcp"));
   const ready = tools.filter((tool) => tool["defer_loading"] !== true).map(toolName);
   for (const name of chosenNames(body))

@@ -8,7 +8,7 @@ interface Content extends Placed {
   readonly parts: readonly JsonObject[];
 }
 
-/** No role means user. */
+/** A content without a role is from the user. */
 function contentsOf(body: JsonObject | undefined): readonly Content[] {
   return [...placed(body?.["contents"], "/contents")].map((content) => ({
     ...content,
@@ -21,7 +21,7 @@ function partsWith(content: Content | undefined, key: string): readonly JsonObje
   return content?.parts.filter((part) => isGiven(part[key])) ?? [];
 }
 
-/** G1: as many functionResponse parts as functionCall parts. */
+/** G1: there are as many functionResponse parts as functionCall parts. */
 function* responsesMatchCalls({ body }: RuleInput): Generator<Finding> {
   const contents = contentsOf(body);
   for (const [index, content] of contents.entries()) {
@@ -32,15 +32,19 @@ function* responsesMatchCalls({ body }: RuleInput): Generator<Finding> {
     if (calls > 0 && calls !== after)
       yield {
         rule: "G1",
-        message: "function calls without as many responses",
+        message: "the numbers of function calls and responses differ",
         place: content.place,
       };
     else if (responses > 0 && before === 0)
-      yield { rule: "G1", message: "function responses without calls", place: content.place };
+      yield {
+        rule: "G1",
+        message: "function responses have no calls before them",
+        place: content.place,
+      };
   }
 }
 
-/** G2: function call turn comes after a user or function response turn. */
+/** G2: a function call comes after a user or function response turn. */
 function* callsFollowUser({ body }: RuleInput): Generator<Finding> {
   const contents = contentsOf(body);
   for (const [index, content] of contents.entries()) {
@@ -50,7 +54,7 @@ function* callsFollowUser({ body }: RuleInput): Generator<Finding> {
   }
 }
 
-/** G3: Gemini 3: first call of each step of the current turn is signed. */
+/** G3: on Gemini 3, the first call of each step of the current turn is signed. */
 function* callsAreSigned({ body, model }: RuleInput): Generator<Finding> {
   if (!/^(models\/)?gemini-3/.test(model ?? "")) return;
   const contents = contentsOf(body);
@@ -63,7 +67,7 @@ function* callsAreSigned({ body, model }: RuleInput): Generator<Finding> {
   }
 }
 
-/** G4: roles user/model only, no empty parts, signed parts not merged. */
+/** G4: only the roles user and model, no empty parts, and signed parts are not merged. */
 function* partsFit({ body, original }: RuleInput): Generator<Finding> {
   const signed = (content: Content) =>
     partsWith(content, "thoughtSignature").map((part) => canonical(part));
@@ -71,7 +75,7 @@ function* partsFit({ body, original }: RuleInput): Generator<Finding> {
   for (const content of contentsOf(body)) {
     const { role, place } = content;
     if (role !== "user" && role !== "model")
-      yield { rule: "G4", message: `role ${role} is not taken`, place };
+      yield { rule: "G4", message: `role ${role} is not accepted`, place };
     const parts = listOf(content.item["parts"]);
     if (
       parts.length === 0 ||

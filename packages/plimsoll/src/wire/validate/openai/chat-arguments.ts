@@ -1,16 +1,16 @@
-/** OpenAI Chat Completions: arguments of calls stay as the model wrote them, but for old ones that an edit shortens. */
+/** OpenAI Chat Completions: arguments of calls stay as the model wrote them, except for old ones that an edit shortens. */
 import { isObject, type JsonObject, parseObject } from "../../../message/json.ts";
 import { canonical, type Field, isGiven, listOf, objectOf } from "../rules/fields.ts";
 import type { Finding, RuleInput, Rules } from "../rules/rule.ts";
 import { callsOf, chatMessages } from "./chat.ts";
 
-/** Arguments of this many newest exchanges are never shortened, nor strings up to this length. */
+/** Number of newest exchanges whose arguments are never shortened, and maximum length of strings that are never shortened. */
 const newestExchanges = 10;
 const longestKeptCharacters = 200;
-/** Begins what stands for something that was left out; as a name, it says that members of an object were. */
+/** Begins a text that replaces omitted content. As a field name, it says that members of an object were omitted. */
 const gap = "…";
 
-/** C5: arguments is a string and byte-exact. */
+/** C5: arguments are a string with the model's exact bytes. */
 function* argumentsAreExact(input: RuleInput): Generator<Finding> {
   const before = argumentsById(input.original);
   const isNew = newestCalls(input.original ?? input.body);
@@ -23,7 +23,7 @@ function* argumentsAreExact(input: RuleInput): Generator<Finding> {
   }
 }
 
-/** As the client counts them: an edit may have taken out what stood between. */
+/** Counts exchanges in the client's body, because an edit may have removed some. */
 function newestCalls(body: JsonObject): ReadonlySet<Field> {
   const exchanges = chatMessages(body).filter(({ item }) => callsOf(item).length > 0);
   const newest = exchanges.slice(-newestExchanges).flatMap(({ item }) => callsOf(item));
@@ -39,12 +39,12 @@ function argumentProblem(
   const written = objectOf(call["function"])["arguments"];
   if (call["type"] === "custom" || !isGiven(call["function"])) return undefined;
   if (typeof written !== "string") return "are not a string";
-  // Some clients use an id for several calls: any of them may be meant.
+  // Some clients use one id for several calls, so any of them may be meant.
   const exact = before.get(call["id"]) ?? [];
   if (exact.length === 0 || exact.includes(written)) return undefined;
   const now = parseObject(written);
   const isNamed = editedCalls?.includes(String(call["id"])) ?? true;
-  // Arguments that alone would fill the window may be an excerpt of themselves, and say so.
+  // Arguments that would fill the window on their own may be an excerpt, marked as such.
   const isShorter =
     now?.[gap] !== undefined ? isExcerpt : age === "old" ? isShortened : () => false;
   return isNamed && exact.some((one) => isShorter(parseObject(one), now))
@@ -64,7 +64,7 @@ function argumentsById(body: JsonObject | undefined): ReadonlyMap<Field, readonl
   return byId;
 }
 
-/** Whether only long strings differ, and each of them became shorter and says so with a marker. */
+/** Whether only long strings differ, and each of them got shorter and has a mark that says so. */
 function isShortened(before: Field, after: Field): boolean {
   if (typeof before === "string" && typeof after === "string" && before !== after) {
     const hasMarker = !before.includes(after);
@@ -79,7 +79,7 @@ function isShortened(before: Field, after: Field): boolean {
   return sameKeys && Object.keys(before).every((key) => isShortened(before[key], after[key]));
 }
 
-/** Whether everything that is left was there before, in order: members, elements, stretches of long strings. */
+/** Whether all remaining content was there before, in the same order: members, elements, parts of long strings. */
 function isExcerpt(before: Field, after: Field): boolean {
   if (typeof before === "string" && typeof after === "string" && before !== after)
     return after.length <= before.length && after.includes(gap);

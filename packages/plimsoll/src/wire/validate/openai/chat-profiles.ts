@@ -1,10 +1,10 @@
-/** OpenAI Chat Completions: what compatible providers ask beyond OpenAI, by profile. */
+/** OpenAI Chat Completions: additional rules of compatible providers, by profile. */
 import type { JsonObject } from "../../../message/json.ts";
 import { type Field, isGiven, type Placed } from "../rules/fields.ts";
 import type { Finding, RuleInput, Rules } from "../rules/rule.ts";
 import { callsOf, chatMessages } from "./chat.ts";
 
-/** C8: stricter compatible providers. */
+/** C8: the additional rules of stricter compatible providers. */
 function* profileFits(input: RuleInput): Generator<Finding> {
   if (input.profile === "mistral") yield* mistralFits(input.body);
   if (input.profile === "strict-alternation") yield* alternates(input.body);
@@ -22,19 +22,23 @@ function* mistralFits(body: JsonObject): Generator<Finding> {
   }
 }
 
-/** Calls and their answers do not count. */
+/** User and assistant messages alternate. Calls and their results do not count. */
 function* alternates(body: JsonObject): Generator<Finding> {
   const isCounted = ({ item }: Placed) =>
     item["role"] === "user" || (item["role"] === "assistant" && callsOf(item).length === 0);
   let expected = "user";
   for (const { item, place } of chatMessages(body).filter(isCounted)) {
     if (item["role"] !== expected)
-      yield { rule: "C8", message: `a message of ${item["role"]} breaks alternation`, place };
+      yield {
+        rule: "C8",
+        message: `a message of role ${item["role"]} breaks the alternation`,
+        place,
+      };
     expected = item["role"] === "user" ? "assistant" : "user";
   }
 }
 
-/** DeepSeek wants reasoning_content inside an open tool loop as it came. */
+/** DeepSeek requires reasoning_content to be unchanged inside an open tool loop. */
 function* reasoningStays({ body, original }: RuleInput): Generator<Finding> {
   const before = new Map<Field, Field>();
   for (const { item } of openLoop(original))
@@ -42,7 +46,7 @@ function* reasoningStays({ body, original }: RuleInput): Generator<Finding> {
   for (const { item, place } of openLoop(body)) {
     const reasoning = before.get(callsOf(item)[0]?.["id"]);
     if (isGiven(reasoning) && item["reasoning_content"] !== reasoning)
-      yield { rule: "C8", message: "reasoning_content of the open loop changed", place };
+      yield { rule: "C8", message: "reasoning_content of the open loop was changed", place };
   }
 }
 

@@ -1,4 +1,4 @@
-/** OpenAI Chat Completions: calls and answers, what a message must hold, names and counts. */
+/** OpenAI Chat Completions: calls and their answers, required content, names and counts. */
 import type { JsonObject } from "../../../message/json.ts";
 import {
   type Field,
@@ -19,7 +19,7 @@ export function callsOf(message: JsonObject | undefined): readonly JsonObject[] 
   return objectsOf(message?.["tool_calls"]);
 }
 
-/** The calls that the tool messages directly behind a message answer. */
+/** The ids of the calls that are answered by the tool messages directly after a message. */
 function answeredAfter(messages: readonly Placed[], index: number): ReadonlySet<Field> {
   const answered = new Set<Field>();
   for (let next = index + 1; messages[next]?.item["role"] === "tool"; next += 1)
@@ -27,7 +27,7 @@ function answeredAfter(messages: readonly Placed[], index: number): ReadonlySet<
   return answered;
 }
 
-/** C1: every tool_calls id answered before the next other message. */
+/** C1: every id in tool_calls is answered before the next message of another role. */
 function* callsAreAnswered({ body }: RuleInput): Generator<Finding> {
   const messages = chatMessages(body);
   for (const [index, { item, place }] of messages.entries()) {
@@ -40,7 +40,7 @@ function* callsAreAnswered({ body }: RuleInput): Generator<Finding> {
   }
 }
 
-/** C2: a tool message answers the directly preceding tool_calls. */
+/** C2: a tool message answers the tool_calls directly before it. */
 function* answersHaveCalls({ body }: RuleInput): Generator<Finding> {
   let open: readonly Field[] = [];
   for (const { item, place } of chatMessages(body)) {
@@ -50,19 +50,19 @@ function* answersHaveCalls({ body }: RuleInput): Generator<Finding> {
   }
 }
 
-/** C3: content required unless tool_calls/function_call. Tool messages are rule C6's. */
+/** C3: content is required unless there are tool_calls or a function_call. Rule C6 covers tool messages. */
 function* messagesHaveContent({ body }: RuleInput): Generator<Finding> {
   for (const { item, place } of chatMessages(body)) {
     const isEmpty = !isGiven(item["content"]);
     if (!isEmpty || item["role"] === "tool" || item["role"] === "function") continue;
     const says = callsOf(item).length > 0 || saysOtherwise.some((key) => isGiven(item[key]));
     if (item["role"] !== "assistant" || !says)
-      yield { rule: "C3", message: `a message of ${item["role"]} has no content`, place };
+      yield { rule: "C3", message: `a message of role ${item["role"]} has no content`, place };
   }
 }
 const saysOtherwise = ["function_call", "refusal", "audio"];
 
-/** C4: function name ^[a-zA-Z0-9_-]{1,64}$. */
+/** C4: function names match ^[a-zA-Z0-9_-]{1,64}$. */
 function* functionNamesFit({ body }: RuleInput): Generator<Finding> {
   const tools = [...placed(body["tools"], "/tools")];
   const calls = chatMessages(body).flatMap(({ item, place }) =>
@@ -75,7 +75,7 @@ function* functionNamesFit({ body }: RuleInput): Generator<Finding> {
   }
 }
 
-/** C6: tool message content is a string or text parts. */
+/** C6: the content of a tool message is a string or text parts. */
 function* answersAreText({ body }: RuleInput): Generator<Finding> {
   for (const { item, place } of chatMessages(body)) {
     const content = item["content"];
@@ -92,13 +92,14 @@ const mostTools = 128;
 const mostCalls = 128;
 const longestId = 40;
 
-/** C7: at most 128 tools and 128 calls per message; call id at most 40. */
+/** C7: at most 128 tools, 128 calls per message, and 40 characters per call id. */
 function* countsFit({ body }: RuleInput): Generator<Finding> {
   if (listOf(body["tools"]).length > mostTools)
-    yield { rule: "C7", message: "more than 128 tools", place: "/tools" };
+    yield { rule: "C7", message: "there are more than 128 tools", place: "/tools" };
   for (const { item, place } of chatMessages(body)) {
     const calls = callsOf(item);
-    if (calls.length > mostCalls) yield { rule: "C7", message: "more than 128 calls", place };
+    if (calls.length > mostCalls)
+      yield { rule: "C7", message: "a message has more than 128 calls", place };
     for (const { id } of calls.map((call) => ({ id: String(call["id"]) })))
       if (id.length > longestId) yield { rule: "C7", message: `call id ${id} is too long`, place };
   }

@@ -1,4 +1,4 @@
-/** OpenAI Responses: reasoning items stay as they came, with the items that they led to. */
+/** OpenAI Responses: reasoning items stay unchanged, together with the items that they led to. */
 import type { JsonObject } from "../../../message/json.ts";
 import { canonical, isGiven, type Placed } from "../rules/fields.ts";
 import type { Finding, RuleInput, Rules } from "../rules/rule.ts";
@@ -8,7 +8,7 @@ function isReasoning(item: JsonObject | undefined): boolean {
   return item?.["type"] === "reasoning";
 }
 
-/** Written by the model; what the client's tools answered is not. */
+/** Whether the model wrote the item. Outputs of the client's tools do not count. */
 function isOfAssistant(item: JsonObject | undefined): boolean {
   if (item === undefined) return false;
   const type = item["type"] ?? "message";
@@ -16,29 +16,37 @@ function isOfAssistant(item: JsonObject | undefined): boolean {
   return !/_call_output$/.test(String(type));
 }
 
-/** R4: reasoning item has its following item. */
+/** R4: a reasoning item is followed by the item that it led to. */
 function* reasoningIsFollowed({ body }: RuleInput): Generator<Finding> {
   const items = itemsOf(body);
   for (const [index, { item, place }] of items.entries()) {
     if (!isReasoning(item)) continue;
     const next = items.slice(index + 1).find((later) => !isReasoning(later.item));
     if (!isOfAssistant(next?.item))
-      yield { rule: "R4", message: `reasoning ${item["id"]} leads to nothing`, place };
+      yield {
+        rule: "R4",
+        message: `reasoning ${item["id"]} is not followed by an item of the model`,
+        place,
+      };
   }
 }
 
-/** R5: store:false needs encrypted_content and no references; reasoning is verbatim. */
+/** R5: with store:false, reasoning has encrypted_content and there are no references. Reasoning stays verbatim. */
 function* unstoredItemsAreWhole({ body, original }: RuleInput): Generator<Finding> {
   const before = new Map(reasoningOf(original).map(({ item }) => [item["id"], item]));
   for (const { item, place } of itemsOf(body)) {
     if (body["store"] === false && item["type"] === "item_reference")
-      yield { rule: "R5", message: `reference ${item["id"]} to what is not stored`, place };
+      yield {
+        rule: "R5",
+        message: `reference ${item["id"]} points to an item that is not stored`,
+        place,
+      };
     if (!isReasoning(item)) continue;
     if (body["store"] === false && !isGiven(item["encrypted_content"]))
       yield { rule: "R5", message: `reasoning ${item["id"]} has no encrypted_content`, place };
     const exact = before.get(item["id"]);
     if (exact !== undefined && isGiven(item["id"]) && canonical(exact) !== canonical(item))
-      yield { rule: "R5", message: `reasoning ${item["id"]} changed`, place };
+      yield { rule: "R5", message: `reasoning ${item["id"]} was changed`, place };
   }
 }
 
@@ -47,8 +55,8 @@ function reasoningOf(body: JsonObject | undefined): readonly Placed[] {
 }
 
 /**
- * R6: reasoning items are kept, in order, with the items that need them. In a finished turn only an item that
- * keeps its id needs its reasoning; in the open loop every item that is kept does.
+ * R6: reasoning items are kept, in order, with the items that need them. In a finished turn, only an item that keeps its id needs
+ * its reasoning. In the open loop, every kept item does.
  */
 function* reasoningStays({ body, original }: RuleInput): Generator<Finding> {
   if (original === undefined) return;
@@ -64,7 +72,7 @@ function* reasoningStays({ body, original }: RuleInput): Generator<Finding> {
     if (kept !== undefined && kept.reasoning !== lead.reasoning)
       yield {
         rule: "R6",
-        message: `reasoning of ${lead.id ?? lead.call} is missing, or another one`,
+        message: `reasoning of ${lead.id ?? lead.call} is missing or different`,
         place: kept.place,
       };
   }

@@ -1,4 +1,4 @@
-/** OpenAI Responses: calls and outputs, what the server holds, compaction, cache breakpoints, unknown items. */
+/** OpenAI Responses: calls and outputs, server-side history, compaction, cache breakpoints, unknown items. */
 import type { JsonObject } from "../../../message/json.ts";
 import { isKnownItem } from "../rules/conversation.ts";
 import {
@@ -13,12 +13,12 @@ import {
 } from "../rules/fields.ts";
 import type { Finding, RuleInput, Rules } from "../rules/rule.ts";
 
-/** A string as input has no items. */
+/** An input that is a string has no items. */
 export function itemsOf(body: JsonObject | undefined): readonly Placed[] {
   return [...placed(body?.["input"], "/input")];
 }
 
-/** With server-held history the other half of a pair may be there. */
+/** With server-side history, the provider may have the other half of a pair. */
 function hasServerHistory(body: JsonObject): boolean {
   return isGiven(body["previous_response_id"]) || isGiven(body["conversation"]);
 }
@@ -37,7 +37,7 @@ function* unpaired(body: JsonObject, type: string, other: string): Generator<Pla
     if (entry.item["type"] === type && !others.has(entry.item["call_id"])) yield entry;
 }
 
-/** R1: every function_call has an output somewhere in input. */
+/** R1: every function_call has an output somewhere in the input. */
 function* callsHaveOutputs({ body }: RuleInput): Generator<Finding> {
   for (const { item, place } of unpaired(body, "function_call", "function_call_output"))
     yield { rule: "R1", message: `call ${item["call_id"]} has no output`, place };
@@ -57,7 +57,10 @@ const otherPairs: readonly (readonly [call: string, output: string])[] = [
   ["tool_search_call", "tool_search_output"],
 ];
 
-/** R3: pairing per type: custom, shell, patch, computer, client tool_search. What the server ran needs no partner. */
+/**
+ * R3: custom, shell, patch, computer and client tool_search calls have their outputs, and vice versa. Items that the server ran
+ * need no counterpart.
+ */
 function* otherCallsArePaired({ body }: RuleInput): Generator<Finding> {
   const isOfServer = (item: JsonObject) =>
     item["execution"] === "server" || !isGiven(item["call_id"]);
@@ -65,21 +68,25 @@ function* otherCallsArePaired({ body }: RuleInput): Generator<Finding> {
     const alone = [...unpaired(body, call, output), ...unpaired(body, output, call)];
     for (const { item, place } of alone)
       if (!isOfServer(item))
-        yield { rule: "R3", message: `${item["type"]} ${item["call_id"]} is alone`, place };
+        yield {
+          rule: "R3",
+          message: `${item["type"]} ${item["call_id"]} has no counterpart`,
+          place,
+        };
   }
 }
 
-/** R7: previous_response_id and conversation exclude each other; do not drop them without expanding the history. */
+/** R7: previous_response_id and conversation exclude each other. They may only be dropped if the history is expanded. */
 function* serverHistoryStays({ body, original }: RuleInput): Generator<Finding> {
   if (isGiven(body["previous_response_id"]) && isGiven(body["conversation"]))
-    yield { rule: "R7", message: "previous_response_id together with conversation", place: "/" };
+    yield { rule: "R7", message: "previous_response_id and conversation are both set", place: "/" };
   const isExpanded = itemsOf(body).length > itemsOf(original).length;
   for (const key of ["previous_response_id", "conversation"])
     if (isGiven(original?.[key]) && !isGiven(body[key]) && !isExpanded)
       yield { rule: "R7", message: `${key} was dropped`, place: `/${key}` };
 }
 
-/** R8: compaction items verbatim. */
+/** R8: compaction items stay verbatim. */
 function* compactionStays({ body, original }: RuleInput): Generator<Finding> {
   const compactions = (of: JsonObject | undefined) =>
     itemsOf(of).filter(({ item }) => item["type"] === "compaction");
@@ -89,23 +96,27 @@ function* compactionStays({ body, original }: RuleInput): Generator<Finding> {
     if (!isGiven(item["encrypted_content"]))
       yield { rule: "R8", message: "a compaction item has no encrypted_content", place };
   if (written.some((text) => !kept.has(text)))
-    yield { rule: "R8", message: "a compaction item is missing, or changed", place: "/input" };
+    yield { rule: "R8", message: "a compaction item is missing or was changed", place: "/input" };
 }
 
 const mostNewBreakpoints = 4;
 
-/** R9: cache breakpoints: mode explicit, ttl 30m, at most 4 new ones per request, key kept. */
+/** R9: cache breakpoints have the mode explicit and the ttl 30m. A request adds at most 4 new ones and keeps the key. */
 function* breakpointsFit({ body, original }: RuleInput): Generator<Finding> {
   const ttl = objectOf(body["prompt_cache_options"])["ttl"];
   if (isGiven(ttl) && ttl !== "30m")
-    yield { rule: "R9", message: `ttl ${ttl}`, place: "/prompt_cache_options/ttl" };
+    yield { rule: "R9", message: `ttl is ${ttl} and not 30m`, place: "/prompt_cache_options/ttl" };
   const marks = breakpointsOf(body);
   for (const mark of marks)
     if (mark["mode"] !== "explicit")
-      yield { rule: "R9", message: `breakpoint mode ${mark["mode"]}`, place: "/input" };
+      yield {
+        rule: "R9",
+        message: `the mode of a breakpoint is ${mark["mode"]} and not explicit`,
+        place: "/input",
+      };
   if (original === undefined) return;
   if (marks.length - breakpointsOf(original).length > mostNewBreakpoints)
-    yield { rule: "R9", message: "more than four new breakpoints", place: "/input" };
+    yield { rule: "R9", message: "there are more than four new breakpoints", place: "/input" };
   const key = original["prompt_cache_key"];
   if (isGiven(key) && body["prompt_cache_key"] !== key)
     yield { rule: "R9", message: "prompt_cache_key was lost", place: "/prompt_cache_key" };
@@ -124,7 +135,7 @@ function breakpointsOf(body: JsonObject): readonly JsonObject[] {
 const keptKeys = ["phase", "namespace", "encrypted_function_args"];
 const withoutKeptKeys: ReadonlySet<string> = new Set([...cacheMarks, ...keptKeys]);
 
-/** R10: phase, namespace, encrypted_function_args and unknown items kept. */
+/** R10: phase, namespace, encrypted_function_args and unknown items are kept. */
 function* unknownItemsStay({ body, original }: RuleInput): Generator<Finding> {
   const kept = new Map(itemsOf(body).map(({ item }) => [nameOf(item), item]));
   const before = itemsOf(original);
@@ -141,21 +152,21 @@ function* unknownItemsStay({ body, original }: RuleInput): Generator<Finding> {
         yield { rule: "R10", message: `${key} was lost`, place };
     const isKept = (neighbour: Placed | undefined) =>
       neighbour === undefined || kept.has(nameOf(neighbour.item));
-    // Between two items that stay, nothing was removed as a whole.
+    // If both neighbours stay, the item was not removed together with its surroundings.
     const mustStay = isKept(before[index - 1]) && isKept(before[index + 1]);
     if (now === undefined && !isKnownItem(item) && mustStay)
       yield { rule: "R10", message: `item of type ${item["type"]} was dropped`, place };
   }
 }
 
-/** Which names stand for more than one item, so that nobody can tell them apart. */
+/** Whether a name is used by more than one item, so that they cannot be distinguished. */
 function repetition(names: readonly string[]): (name: string) => boolean {
   const counts = new Map<string, number>();
   for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
   return (name) => (counts.get(name) ?? 0) > 1;
 }
 
-/** What names an item from one body to the next. */
+/** Identifies an item in different bodies. */
 function nameOf(item: JsonObject): string {
   const name = item["id"] ?? item["call_id"];
   return isGiven(name) ? `${item["type"]} ${name}` : canonical(item, withoutKeptKeys);

@@ -1,4 +1,4 @@
-/** The conversation of any wire, as far as the rules for all wires need it. */
+/** The conversation of any wire, in the form that the rules for all wires need. */
 import type { JsonObject } from "../../../message/json.ts";
 import { canonical, type Field, isGiven, objectsOf, type Placed, placed } from "./fields.ts";
 import type { ValidatedWire } from "./rule.ts";
@@ -10,18 +10,21 @@ export const messagesKey: Readonly<Record<ValidatedWire, string>> = {
   gemini: "contents",
 };
 
-/** What stands before the conversation. */
+/** Fields that come before the conversation. */
 export const headKeys: readonly string[] = ["tools", "system", "systemInstruction", "instructions"];
 
 export function messagesOf(wire: ValidatedWire, body: JsonObject | undefined): readonly Placed[] {
   const key = messagesKey[wire];
   const list = body?.[key];
-  // Responses takes a string for one user message.
+  // Responses accepts a string as one user message.
   if (typeof list === "string") return [...placed([{ role: "user", content: list }], `/${key}`)];
   return [...placed(list, `/${key}`)];
 }
 
-/** Content parts and calls of a message. Items of Responses that are no messages, and answers of Chat, are parts themselves. */
+/**
+ * The content parts and calls of a message. Items of Responses that are not messages, and tool messages of Chat, are parts
+ * themselves.
+ */
 export function partsOf(message: JsonObject): readonly JsonObject[] {
   const content = message["content"] ?? message["parts"];
   const isMessage = isGiven(message["role"]) || isGiven(content);
@@ -32,7 +35,7 @@ export function partsOf(message: JsonObject): readonly JsonObject[] {
   return [...answer, ...parts, ...objectsOf(message["tool_calls"])];
 }
 
-/** Results answer calls; they are nothing that a user said. */
+/** Results answer calls. They are not words of the user. */
 export function isResult(part: JsonObject): boolean {
   return part["type"] === "tool_result" || isGiven(part["functionResponse"]);
 }
@@ -42,18 +45,18 @@ const knownTypes =
 const knownItems =
   /^(message|reasoning|compaction|additional_tools|.*_call(_output)?|tool_search_output)$/;
 
-/** Whether other rules than X6 speak of a part. Parts of Gemini have no type. */
+/** Whether other rules than X6 cover this part. Parts of Gemini have no type. */
 export function isKnownPart(part: JsonObject): boolean {
   const type = String(part["type"] ?? "text");
   return knownTypes.test(type) || isKnownItem(part);
 }
 
-/** Whether other rules than R10 speak of an item of Responses. */
+/** Whether other rules than R10 cover this item of Responses. */
 export function isKnownItem(item: JsonObject): boolean {
   return knownItems.test(String(item["type"] ?? "message"));
 }
 
-/** A message in which the user says something. */
+/** Whether the user says something in this message. */
 export function isFromUser(wire: ValidatedWire, message: JsonObject): boolean {
   const role = message["role"] ?? (wire === "gemini" ? "user" : undefined);
   return role === "user" && partsOf(message).some((part) => !isResult(part));
@@ -72,7 +75,7 @@ const payloadKeys = [
   "file",
 ];
 
-/** What names a part from one body to the next: its id, or else what it holds. */
+/** Identifies a part in different bodies: by its id, or otherwise by its content. */
 export function partName(part: JsonObject): string {
   const name = nameKeys.find((key) => isGiven(part[key]));
   const payload = name ?? payloadKeys.find((key) => isGiven(part[key]));

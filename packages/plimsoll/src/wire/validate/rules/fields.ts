@@ -1,4 +1,4 @@
-/** Reading of foreign JSON for the rules: never throws, whatever a client sends. */
+/** Reads JSON from outside for the rules. Never throws, whatever a client sends. */
 import { isObject, type JsonObject, type JsonValue } from "../../../message/json.ts";
 
 export type Field = JsonValue | undefined;
@@ -24,7 +24,7 @@ export function isBlank(value: Field): boolean {
   return typeof value === "string" && value.trim() === "";
 }
 
-/** An item with the place where it stands. */
+/** An item and its place in the body. */
 export interface Placed {
   readonly item: JsonObject;
   readonly index: number;
@@ -38,13 +38,13 @@ export function* placed(list: Field, place: string): Generator<Placed> {
 }
 
 const noKeys: ReadonlySet<string> = new Set();
-/** Cache marks may move from turn to turn without changing what is said. */
+/** Cache marks may move from turn to turn without changing the content. */
 export const cacheMarks: ReadonlySet<string> = new Set([
   "cache_control",
   "prompt_cache_breakpoint",
 ]);
 
-/** Equal for equal values: keys sorted; null fields and `without` left out on every level. */
+/** The same text for equal values: keys are sorted, and null fields and the keys in `without` are left out on every level. */
 export function canonical(value: Field, without = noKeys): string {
   if (Array.isArray(value)) return `[${value.map((item) => canonical(item, without)).join(",")}]`;
   if (!isObject(value)) return JSON.stringify(value ?? null);

@@ -1,44 +1,49 @@
-/** What the validator is given, and what it answers. It shares nothing with the rest of wire/: an error there must not hide here. */
+/**
+ * The input and the result of the validator. It shares no code with the rest of wire/, so that an error there cannot hide here.
+ */
 import type { JsonObject } from "../../../message/json.ts";
 
 export type ValidatedWire = "anthropic" | "openai-chat" | "openai-responses" | "gemini";
 
 export interface Finding {
   readonly rule: string;
-  /** Names no position: the same violation reads the same before and after an edit. */
+  /** Contains no position, so that the same violation has the same message before and after an edit. */
   readonly message: string;
   /** JSON pointer into the body. */
   readonly place?: string;
 }
 
-/** Everything a rule may look at. What is absent is not judged. */
+/** Everything that a rule may look at. Rules do not judge absent fields. */
 export interface RuleInput {
   readonly wire: ValidatedWire;
   readonly body: JsonObject;
   /** The exact text, for rules about bytes. */
   readonly bodyText?: string;
-  /** What the client sent this turn. */
+  /** The body that the client sent in this turn. */
   readonly original?: JsonObject;
   readonly originalText?: string;
   readonly originalHeaders?: Readonly<Record<string, string>>;
-  /** The turn before: what the client sent, and what was sent on. */
+  /** The previous turn: the client's body, and the body that Plimsoll sent on. */
   readonly previousOriginal?: JsonObject;
   readonly previousSent?: JsonObject;
   readonly previousSentText?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Gemini: from the URL. */
+  /** Model name from the URL. Only for Gemini. */
   readonly model?: string;
-  /** OpenAI Chat: whose rules apply. Absent: those of OpenAI. */
+  /** Only for OpenAI Chat: whose rules apply. Default: OpenAI's. */
   readonly profile?: "openai" | "mistral" | "deepseek" | "strict-alternation";
-  /** Ids that the editor invented. */
+  /** Ids that Plimsoll invented. */
   readonly synthetic?: readonly string[];
-  /** Index in `body` of the first message that a new edit or revert touches; X1–X3 hold before it. -1: system prompt or tools. */
+  /**
+   * Index in `body` of the first message that a new edit or revert touches. X1–X3 apply before it. -1 means system prompt or
+   * tools.
+   */
   readonly editedFrom?: number;
-  /** Ids of calls whose arguments an edit names. Absent: any call may be meant. */
+  /** Ids of the calls whose arguments an edit changed. If absent, it may be any call. */
   readonly editedCalls?: readonly string[];
 }
 
-/** What is judged as texts alone: quickly handed to another thread. */
+/** The input as texts only, which can be passed to another thread quickly. */
 export interface RuleTexts extends Omit<RuleInput, "body" | "original"> {
   readonly bodyText: string;
 }

@@ -7,9 +7,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { afterEach, expect, test } from "vitest";
-import { type Engine, type EngineOptions, openEngine } from "../src/engine.ts";
-import type { Session } from "../src/session/library/session.ts";
-import { mcpTools } from "./harness/tool-catalogue.ts";
+import { type Engine, type EngineOptions, openEngine } from "../../src/engine.ts";
+import type { Session } from "../../src/session/library/session.ts";
+import { mcpTools } from "../harness/tool-catalogue.ts";
 
 const folders: string[] = [];
 const engines: Engine[] = [];

@@ -5,12 +5,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import OpenAI from "openai";
 import { afterAll, afterEach, expect, test, vi } from "vitest";
-import { diceOf } from "../demo/dice.ts";
-import { openPlimsoll, type Plimsoll, type Strategy } from "../src/index.ts";
-import { engineOf } from "../src/plimsoll.ts";
-import { reply, text } from "./harness/answer.ts";
-import { startUpstream } from "./harness/upstream.ts";
-import { prose } from "./harness/words.ts";
+import { diceOf } from "../../demo/dice.ts";
+import { openPlimsoll, type Plimsoll, type Strategy } from "../../src/index.ts";
+import { engineOf } from "../../src/plimsoll.ts";
+import { reply, text } from "../harness/answer.ts";
+import { startUpstream } from "../harness/upstream.ts";
+import { prose } from "../harness/words.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "plimsoll-fits-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -184,7 +184,7 @@ test("the Responses wire is one option away", async () => {
   expect(request).toMatchObject({ model: "small", input: [{ role: "user", content: "hi" }] });
   await expect(
     session.prepare({ target: "anthropic/small", wire: "openai-responses" }),
-  ).rejects.toThrow("does not speak");
+  ).rejects.toThrow("does not support the wire");
 });
 
 test("a strategy of one's own is one value, and a bad one does no harm", async () => {

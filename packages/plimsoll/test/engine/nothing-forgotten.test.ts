@@ -8,22 +8,22 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { afterEach, describe, expect, test } from "vitest";
-import { diceOf } from "../demo/dice.ts";
-import { type Engine, openEngine } from "../src/engine.ts";
-import { WIRES } from "./generate/conversations.ts";
-import { libraryTraveller } from "./generate/journey-library.ts";
-import { proxyTraveller } from "./generate/journey-proxy.ts";
+import { diceOf } from "../../demo/dice.ts";
+import { type Engine, openEngine } from "../../src/engine.ts";
+import { WIRES } from "../generate/conversations.ts";
+import { libraryTraveller } from "../generate/journey-library.ts";
+import { proxyTraveller } from "../generate/journey-proxy.ts";
 import {
   createClock,
   type Journey,
   journeyConfig,
   type Traveller,
   travel,
-} from "./generate/journeys.ts";
-import { effort, seedOr } from "./harness/effort.ts";
-import { fixRandom } from "./harness/fixed-random.ts";
+} from "../generate/journeys.ts";
+import { effort, seedOr } from "../harness/effort.ts";
+import { fixRandom } from "./fixed-random.ts";
 
-const TURNS = effort(24, 200);
+const TURNS = effort(16, 200);
 /** Before each turn, or before some. To start takes much longer than a turn. */
 const RESTARTS = effort(0.25, 1);
 const SEED = seedOr(11);

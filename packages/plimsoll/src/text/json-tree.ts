@@ -1,19 +1,19 @@
 /**
- * JSON text as a tree of places in it. Values are never parsed: what is kept of them is what was written, with its
- * large numbers, double keys and lone surrogates. Without recursion: nesting may be as deep as it likes.
+ * JSON text as a tree of positions in it. Values are never parsed, so they are kept as written, with large numbers, duplicate
+ * keys and lone surrogates. Reading is not recursive, so nesting may have any depth.
  */
 
 export type JsonKind = "object" | "array" | "string" | "scalar";
 
 export interface JsonNode {
   readonly kind: JsonKind;
+  /** Where its key begins, if it has one; else where it begins itself. */
+  readonly from: number;
   readonly start: number;
   end: number;
-  /** As written, with its quotes. */
+  /** The key as written, with its quotes. */
   readonly key?: string;
   readonly children: JsonNode[];
-  /** How much the most liked value inside matters, 0 to 1. */
-  weight: number;
 }
 
 interface Cursor {
@@ -23,7 +23,7 @@ interface Cursor {
 
 const noChildren: JsonNode[] = [];
 
-/** One value with nothing but white space around it; undefined when that is not what the text is. */
+/** Reads one value with only white space around it. Undefined: the text is something else. */
 export function readJson(text: string): JsonNode | undefined {
   const cursor = { text, at: 0 };
   const root = readValue(cursor);
@@ -31,7 +31,7 @@ export function readJson(text: string): JsonNode | undefined {
   return root !== undefined && cursor.at === text.length ? root : undefined;
 }
 
-/** One value per line, two at least. */
+/** Reads one value per line. Undefined: the text is something else, or has fewer than two values. */
 export function readJsonLines(text: string): readonly JsonNode[] | undefined {
   const cursor = { text, at: 0 };
   const roots: JsonNode[] = [];
@@ -62,16 +62,17 @@ function readValue(cursor: Cursor): JsonNode | undefined {
   return root;
 }
 
-/** The next value, with its key inside an object. A container that has content is open: its end is not known yet. */
+/** The next value, with its key if it is inside an object. A container with content stays open until its end has been read. */
 function readOne(cursor: Cursor, parent: JsonNode | undefined): JsonNode | undefined {
   skipSpace(cursor);
   if (parent?.kind !== "object") return readBare(cursor);
+  const from = cursor.at;
   const key = readKey(cursor);
   const value = key === undefined ? undefined : readBare(cursor);
-  return key === undefined || value === undefined ? undefined : { ...value, key };
+  return key === undefined || value === undefined ? undefined : { ...value, from, key };
 }
 
-/** With the colon and the space behind it. */
+/** Reads a key, and skips the colon and white space after it. */
 function readKey(cursor: Cursor): string | undefined {
   const start = cursor.at;
   if (cursor.text[start] !== '"' || !skipString(cursor)) return undefined;
@@ -91,7 +92,7 @@ function readBare(cursor: Cursor): JsonNode | undefined {
   const isString = first === '"';
   if (!(isString ? skipString(cursor) : skipScalar(cursor))) return undefined;
   const kind = isString ? "string" : "scalar";
-  return { kind, start, end: cursor.at, children: noChildren, weight: 0 };
+  return { kind, from: start, start, end: cursor.at, children: noChildren };
 }
 
 function openContainer(cursor: Cursor, kind: "object" | "array", close: string): JsonNode {
@@ -100,10 +101,10 @@ function openContainer(cursor: Cursor, kind: "object" | "array", close: string):
   skipSpace(cursor);
   const isEmpty = cursor.text[cursor.at] === close;
   if (isEmpty) cursor.at++;
-  return { kind, start, end: isEmpty ? cursor.at : -1, children: [], weight: 0 };
+  return { kind, from: start, start, end: isEmpty ? cursor.at : -1, children: [] };
 }
 
-/** Behind a value: a comma, or the ends of containers. */
+/** After a value: reads a comma, or closes the containers that end here. */
 function closeEnded(cursor: Cursor, open: JsonNode[], node: JsonNode): boolean {
   if (node.end < 0) return true;
   for (;;) {
@@ -130,22 +131,25 @@ function skipSpace(cursor: Cursor): void {
 
 const badEscape = /\\(?!["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
 
-function skipString(cursor: Cursor): boolean {
-  const { text } = cursor;
-  for (let at = cursor.at + 1; at < text.length; at++) {
+/** One past the quote that closes the string which begins here; -1 when it is not closed, or no string. */
+export function stringEnd(text: string, start: number): number {
+  for (let at = start + 1; at < text.length; at++) {
     const code = text.charCodeAt(at);
-    if (code === 34) {
-      cursor.at = at + 1;
-      return true;
-    }
-    if (code < 32) return false;
+    if (code === 34) return at + 1;
+    if (code < 32) return -1;
     if (code === 92) {
       badEscape.lastIndex = at;
-      if (badEscape.test(text)) return false;
+      if (badEscape.test(text)) return -1;
       at++;
     }
   }
-  return false;
+  return -1;
+}
+
+function skipString(cursor: Cursor): boolean {
+  const end = stringEnd(cursor.text, cursor.at);
+  if (end >= 0) cursor.at = end;
+  return end >= 0;
 }
 
 const scalar = /(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)(?![\w.+-])/y;

@@ -4,15 +4,19 @@
  */
 
 import { describe, expect, test } from "vitest";
-import { loadTokenizer } from "../src/budget/tokenizer.ts";
-import { readEvidence } from "../src/compact/evidence/evidence.ts";
-import { type Speech, speechOf } from "../src/compact/evidence/speech.ts";
-import { parseSummary, sections } from "../src/compact/summary/format.ts";
-import { summaryPrompt } from "../src/compact/summary/prompt.ts";
-import { summarise } from "../src/compact/summary/summary.ts";
-import { checkSummaryFacts, importantFacts, survivesIn } from "../src/compact/summary/survival.ts";
-import type { Message } from "../src/message/message.ts";
-import { createSummariser } from "../src/session/models/summariser.ts";
+import { loadTokenizer } from "../../src/budget/tokenizer.ts";
+import { readEvidence } from "../../src/compact/evidence/evidence.ts";
+import { type Speech, speechOf } from "../../src/compact/evidence/speech.ts";
+import { parseSummary, sections } from "../../src/compact/summary/format.ts";
+import { summaryPrompt } from "../../src/compact/summary/prompt.ts";
+import { summarise } from "../../src/compact/summary/summary.ts";
+import {
+  checkSummaryFacts,
+  importantFacts,
+  survivesIn,
+} from "../../src/compact/summary/survival.ts";
+import type { Message } from "../../src/message/message.ts";
+import { createSummariser } from "../../src/session/models/summariser.ts";
 
 const tokenizer = await loadTokenizer("tiktoken:o200k_base");
 const count = (text: string): number => tokenizer.count(text).tokens;

@@ -4,11 +4,11 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
-import { runAgent } from "../../../examples/agent.ts";
-import { openPlimsoll, type Plimsoll, type PlimsollEvent } from "../src/index.ts";
-import { engineOf } from "../src/plimsoll.ts";
-import { call, reply, text } from "./harness/answer.ts";
-import { startUpstream, type Upstream } from "./harness/upstream.ts";
+import { runAgent } from "../../../../examples/agent.ts";
+import { openPlimsoll, type Plimsoll, type PlimsollEvent } from "../../src/index.ts";
+import { engineOf } from "../../src/plimsoll.ts";
+import { call, reply, text } from "../harness/answer.ts";
+import { startUpstream, type Upstream } from "../harness/upstream.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "plimsoll-library-"));
 const open: Plimsoll[] = [];

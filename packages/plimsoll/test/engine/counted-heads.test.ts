@@ -4,25 +4,25 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, expect, test } from "vitest";
-import { diceOf } from "../demo/dice.ts";
-import { openEngine } from "../src/engine.ts";
-import { countTokensAt } from "../src/server/proxy/count-tokens.ts";
-import { createUpstreamAgent } from "../src/server/proxy/relay.ts";
-import type { Preamble } from "../src/session/measure/preamble.ts";
+import { diceOf } from "../../demo/dice.ts";
+import { openEngine } from "../../src/engine.ts";
+import { countTokensAt } from "../../src/server/proxy/count-tokens.ts";
+import { createUpstreamAgent } from "../../src/server/proxy/relay.ts";
+import type { Preamble } from "../../src/session/measure/preamble.ts";
 import {
   type AskedPreamble,
   createPreambleCounts,
-} from "../src/session/measure/preamble-counts.ts";
-import { createTargets } from "../src/session/measure/target.ts";
-import { readSlices } from "../src/wire/format/slices.ts";
-import { wires } from "../src/wire/wires.ts";
-import { called, requestOf, result, said, tokensOfText, tool } from "./generate/bodies.ts";
-import { reply, text } from "./harness/answer.ts";
-import type { JsonObject } from "./harness/json.ts";
-import { ask, bodyOf } from "./harness/raw-client.ts";
-import { type Service, startService } from "./harness/service.ts";
-import { startUpstream, type Upstream, type UpstreamOptions } from "./harness/upstream.ts";
-import { prose } from "./harness/words.ts";
+} from "../../src/session/measure/preamble-counts.ts";
+import { createTargets } from "../../src/session/measure/target.ts";
+import { readSlices } from "../../src/wire/format/slices.ts";
+import { wires } from "../../src/wire/wires.ts";
+import { called, requestOf, result, said, tokensOfText, tool } from "../generate/bodies.ts";
+import { reply, text } from "../harness/answer.ts";
+import type { JsonObject } from "../harness/json.ts";
+import { ask, bodyOf } from "../harness/raw-client.ts";
+import { type Service, startService } from "../harness/service.ts";
+import { startUpstream, type Upstream, type UpstreamOptions } from "../harness/upstream.ts";
+import { prose } from "../harness/words.ts";
 
 const opened: (Service | Upstream)[] = [];
 afterEach(async () => {

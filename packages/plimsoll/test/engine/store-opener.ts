@@ -6,6 +6,7 @@
 import { argv, stdin, stdout } from "node:process";
 import { createInterface } from "node:readline";
 import { openEngine } from "../../src/engine.ts";
+import { signatureIn } from "./read-folder.ts";
 
 /** What it says of each folder. */
 export interface Opened {
@@ -20,10 +21,7 @@ const say = (line: string): void => void stdout.write(`${line}\n`);
 
 async function open(data: string): Promise<Opened> {
   try {
-    const engine = await openEngine({ data });
-    const signature = Buffer.from(engine.sign("text")).toString("hex");
-    await engine.close();
-    return { data, signature };
+    return { data, signature: await signatureIn(data) };
   } catch (error) {
     return { data, error: error instanceof Error ? error.message : String(error) };
   }

@@ -5,13 +5,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Anthropic from "@anthropic-ai/sdk";
 import { afterAll, afterEach, describe, expect, test } from "vitest";
-import { diceOf } from "../demo/dice.ts";
-import { openPlimsoll, type Plimsoll, type Session, type ToolCallPart } from "../src/index.ts";
-import { engineOf } from "../src/plimsoll.ts";
-import { call, reply, text } from "./harness/answer.ts";
-import type { AnswerPart } from "./harness/answer-parts.ts";
-import { startUpstream, type Upstream } from "./harness/upstream.ts";
-import { prose } from "./harness/words.ts";
+import { diceOf } from "../../demo/dice.ts";
+import { openPlimsoll, type Plimsoll, type Session, type ToolCallPart } from "../../src/index.ts";
+import { engineOf } from "../../src/plimsoll.ts";
+import { call, reply, text } from "../harness/answer.ts";
+import type { AnswerPart } from "../harness/answer-parts.ts";
+import { startUpstream, type Upstream } from "../harness/upstream.ts";
+import { prose } from "../harness/words.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "plimsoll-tools-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -214,7 +214,7 @@ describe.each(stores)("%s", (_name, where) => {
     expect(last.outcome.kind).toBe("final");
     expect(names(last)).toEqual(["agent__final_report"]);
     expect(JSON.stringify((last.request["messages"] as Json[]).at(-1))).toContain(
-      "do not call more tools, give your final answer",
+      "Do not call more tools; give your final answer",
     );
     expect(session.toolBudget.canExecute("read_file")).toBe(false);
     const report = await anthropic.messages.create(last.request);

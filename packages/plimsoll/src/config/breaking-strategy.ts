@@ -1,0 +1,88 @@
+/** The part of the configuration that selects the compaction strategies and sets their parameters. */
+
+import { z } from "zod";
+import { share, tokens } from "./providers.ts";
+
+export const breakingStrategy = z.strictObject({
+  chain_order: z
+    .array(
+      z.enum([
+        "summarize_old",
+        "prioritize_recent",
+        "content_type_chunking",
+        "discard_low_rel",
+        "hybrid",
+      ]),
+    )
+    .describe(
+      "Strategies to try, in this order. Default: none, which means that old messages are replaced by excerpts.",
+    )
+    .optional(),
+  summarize_old: z
+    .strictObject({
+      old_threshold: share.describe("Share of units that count as old. Default: 0.6.").optional(),
+      summary_length: tokens.describe("Length of the summary in tokens. Default: 300.").optional(),
+    })
+    .describe("Replaces the oldest units with one summary.")
+    .optional(),
+  prioritize_recent: z
+    .strictObject({
+      rel_threshold: share
+        .describe("Units with a lower relevance than this may be removed. Default: 0.5.")
+        .optional(),
+      recent_bias: share
+        .describe("Share of units, counted from the newest, that always stay. Default: 0.2.")
+        .optional(),
+      priority_boost: z
+        .number()
+        .min(1)
+        .describe("Factor for the relevance of units with priority 1. Default: 1.5.")
+        .optional(),
+    })
+    .describe("Keeps units that are recent or relevant to the task, and removes others.")
+    .optional(),
+  content_type_chunking: z
+    .strictObject({
+      compress_ratios: z
+        .strictObject({
+          code: share.describe("Share of code that stays. Default: 0.7.").optional(),
+          text: share.describe("Share of prose that stays. Default: 0.5.").optional(),
+          plan_ref: share
+            .describe("Share of plans and task lists that stays. Default: 1.")
+            .optional(),
+          log: share.describe("Share of logs that stays. Default: 0.4.").optional(),
+          other: share.describe("Share of all other text that stays. Default: 0.6.").optional(),
+        })
+        .optional(),
+    })
+    .describe(
+      "Shortens old texts according to their type. Code is shortened by its syntax if the optional package `@ast-grep/napi` and its grammars are installed, and by lines otherwise.",
+    )
+    .optional(),
+  discard_low_rel: z
+    .strictObject({
+      discard_percent: share
+        .describe("Maximum share of units that may be removed. Default: 0.3.")
+        .optional(),
+      placeholder_detail: z
+        .enum(["brief", "linked"])
+        .describe(
+          "Text in place of the removed units: `brief` says how much is missing, `linked` also names a handle for each. Default: `brief`.",
+        )
+        .optional(),
+    })
+    .describe("Replaces the least relevant units with placeholders.")
+    .optional(),
+  hybrid: z
+    .strictObject({
+      max_iterations: z
+        .number()
+        .int()
+        .min(1)
+        .max(10)
+        .describe("Number of rounds, each with tighter settings. Default: 3.")
+        .optional(),
+    })
+    .describe("Repeats the strategies listed before it, or all strategies if it comes first.")
+    .optional(),
+});

@@ -1,0 +1,15 @@
+/** Lines as programs write them into logs: with a time or a level before what they say. */
+
+const stamped =
+  /^[\s[(|]*(?:\d{4}[-/.]\d\d[-/.]\d\d[T ,]?|\d\d:\d\d:\d\d|\d{10,13}\b|(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) +\d{1,2} )/;
+const levelled =
+  /^[\s[(<|]*(?:TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|FATAL|CRITICAL|npm (?:ERR|warn|error|notice|info))\b|\b(?:level|lvl|severity)=/i;
+
+export function isLogLine(line: string): boolean {
+  return stamped.test(line) || levelled.test(line);
+}
+
+/** 0…1. */
+export function shareOfLines(lines: readonly string[], test: (line: string) => boolean): number {
+  return lines.filter(test).length / Math.max(1, lines.length);
+}
