@@ -1,4 +1,4 @@
-/** Calls of the service's /api, typed. Every failure is an ApiError with a sentence for people. */
+/** Typed calls of the service's /api. Every failure is an ApiError with a sentence for people. */
 
 import type {
   AgentRow,
@@ -17,7 +17,7 @@ import { tabToken } from "./token/tab-token.ts";
 
 export type Edit = MessageDetails["edits"][number];
 
-/** `GET /api/sessions/{id}`, as far as it is read here. */
+/** `GET /api/sessions/{id}`, as far as the dashboard reads it. */
 export interface SessionDetails {
   readonly id: string;
   readonly tenant: string;
@@ -38,7 +38,7 @@ export interface Branch {
   readonly messages: number;
 }
 
-/** Absent: the one that the service takes by itself. */
+/** If absent, the service chooses the branch. */
 interface OnBranch {
   readonly branch?: string | undefined;
 }
@@ -50,7 +50,7 @@ export interface Checkpoint {
   readonly branch: string;
 }
 
-/** Money in US dollars; null: unknown, which is never zero. */
+/** Money in US dollars. Null means unknown, which is never zero. */
 export interface CostReport {
   readonly sessions: number;
   readonly turns: number;
@@ -67,16 +67,16 @@ export interface CostReport {
     readonly cache: number;
     readonly estimated: number;
   };
-  /** There is more than was added up: the newest was. */
+  /** There is more than these sums include. They cover the newest part. */
   readonly isPartial: boolean;
 }
 
 export interface FoundPassage {
   readonly text: string;
-  /** Of the message in its session. */
+  /** Number of the message in its session. */
   readonly number: number;
   readonly role: string;
-  /** 0…1 */
+  /** From 0 to 1. */
   readonly score: number;
   readonly session: string;
 }
@@ -106,13 +106,13 @@ export interface ConfigChange {
 
 export type SteerAction = "undo" | "restore" | "checkpoint" | "pin" | "compact" | "reset";
 
-/** What the six actions answer, together; each has its part of it. */
+/** The answers of the six actions together. Each action fills some of the fields. */
 export interface Steered {
   readonly branch?: string;
   readonly edits?: readonly number[];
   readonly tokens?: number;
   readonly limit?: number | null;
-  /** Of a checkpoint (`cp_7`) or a pin. */
+  /** Id of a checkpoint (`cp_7`) or a pin. */
   readonly id?: string | number;
   readonly strategies?: readonly string[];
   readonly tokensBefore?: number;
@@ -121,7 +121,7 @@ export interface Steered {
   readonly messagesAfter?: number;
 }
 
-/** `status` 0: no answer came. */
+/** `status` is 0 if there was no answer. */
 export class ApiError extends Error {
   readonly code: string;
   readonly status: number;
@@ -134,12 +134,12 @@ export class ApiError extends Error {
   }
 }
 
-/** Contract: every call rejects with an ApiError; its code is ABORTED when the caller gave up. */
+/** Contract: every call rejects with an ApiError. Its code is ABORTED if the caller gave up. */
 export interface Api {
   sessions(after?: string, signal?: AbortSignal): Promise<Listed<SessionRow>>;
   agents(signal?: AbortSignal): Promise<Listed<AgentRow>>;
   session(id: string, signal?: AbortSignal): Promise<SessionDetails>;
-  /** The newest `turnsMost`. */
+  /** The newest `turnsMost` turns. */
   turns(id: string, signal?: AbortSignal): Promise<Listed<TurnPoint>>;
   /** At a checkpoint, or now. */
   window(
@@ -176,10 +176,10 @@ export interface Api {
   steer(id: string, action: SteerAction, options?: object): Promise<Steered>;
 }
 
-/** More turns of a session are not listed by the service. */
+/** Maximum number of turns of a session that the service lists. */
 export const turnsMost = 10_000;
 
-/** What takes longer has gone wrong; a compaction with a model behind it takes seconds. */
+/** A call that takes longer has failed. A compaction that asks a model takes seconds. */
 const patienceMs = 120_000;
 
 interface Call {
@@ -245,7 +245,7 @@ async function request(
       ? unanswered(signal)
       : new ApiError(
           "NOT_JSON",
-          `The service answered ${response.status} with something that is no JSON: is another program at this address?`,
+          `The service answered with status ${response.status} and no JSON. Check whether another program uses this address.`,
           response.status,
         );
   });
@@ -262,20 +262,22 @@ function queryOf(query: NonNullable<Call["query"]>): string {
 
 function unanswered(signal: AbortSignal | undefined): ApiError {
   return signal?.aborted === true
-    ? new ApiError("ABORTED", "This is no longer needed.", 0)
+    ? new ApiError("ABORTED", "The request was cancelled.", 0)
     : new ApiError(
         "OFFLINE",
-        "The service does not answer: start it with `plimsoll serve`, or wait until it is back.",
+        "The service does not answer. Start it with `plimsoll serve`, or wait until it is back.",
         0,
       );
 }
 
-/** `{ error: { code, message } }`, as the service says it. */
+/** `{ error: { code, message } }`, the service's own form. */
 function errorOf(answer: unknown, status: number): ApiError {
   const { error } = (answer ?? {}) as { error?: { code?: unknown; message?: unknown } };
   return new ApiError(
     typeof error?.code === "string" ? error.code : "UNKNOWN",
-    typeof error?.message === "string" ? error.message : `The service answered ${status}.`,
+    typeof error?.message === "string"
+      ? error.message
+      : `The service answered with status ${status}.`,
     status,
   );
 }

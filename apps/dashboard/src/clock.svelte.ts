@@ -1,4 +1,4 @@
-/** The time as it is shown beside rows: moves every few seconds, as long as somebody looks. */
+/** The current time for labels in rows. It advances every few seconds while the page is visible. */
 
 const everyMs = 5000;
 

@@ -1,4 +1,4 @@
-/** Figures, times and foreign text as people read them. */
+/** Figures, times and text from outside, in readable form. */
 
 import { grouped } from "plimsoll/text/digits";
 import { brief, wholePercent } from "plimsoll/watch/figures";
@@ -6,12 +6,12 @@ import { brief, wholePercent } from "plimsoll/watch/figures";
 /** Counts on the page: 12,345 · 1.2M · 3.4B */
 export const tokens: (count: number) => string = brief;
 
-/** 0.839 is 83%: what is just below a threshold, or not quite nothing or all, does not look like it. */
+/** 0.839 is 83%, so that a share just below a threshold, or not quite zero or one, does not look as if it had reached it. */
 export function share(of: number): string {
   return of > 0 && of < 0.01 ? "<1%" : `${grouped(wholePercent(of))}%`;
 }
 
-/** US dollars; small amounts keep two digits that say something. */
+/** US dollars. Small amounts keep two significant digits. */
 export function usd(amount: number): string {
   const size = Math.abs(amount);
   const sign = amount < 0 ? "−" : "";
@@ -28,7 +28,7 @@ const steps = [
   { ms: 1000, unit: "s" },
 ] as const;
 
-/** How long ago a time was: “12 s ago”. */
+/** The time since then: “12 s ago”. */
 export function ago(at: number, now: number = Date.now()): string {
   const passed = Math.max(0, now - at);
   const step = steps.find(({ ms }) => passed >= ms);
@@ -37,7 +37,7 @@ export function ago(at: number, now: number = Date.now()): string {
     : `${Math.floor(passed / step.ms)} ${step.unit} ago`;
 }
 
-/** 2026-01-31 14:05:09, in the reader's own time. */
+/** 2026-01-31 14:05:09, in the reader's local time. */
 export function timeOf(at: number): string {
   const date = new Date(at);
   if (Number.isNaN(date.getTime())) return "unknown";

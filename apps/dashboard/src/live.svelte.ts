@@ -1,4 +1,4 @@
-/** What is known by now, and who wants to know: rows of sessions, replaced one by one as events come. */
+/** The live state of the page and its listeners: rows of sessions, replaced one by one as events arrive. */
 
 import type { ConfigAnswer } from "plimsoll/api";
 import type { PlimsollEvent } from "plimsoll/events";
@@ -27,13 +27,13 @@ import { tabToken } from "./token/tab-token.ts";
 
 type EventHandler = (event: PlimsollEvent) => void;
 
-/** How far the list of sessions is. */
+/** State of the list of sessions. */
 export type Listing =
   | { readonly kind: "loading" }
   | { readonly kind: "ready" }
   | { readonly kind: "failed"; readonly sentence: string };
 
-/** More rows than this are not held: the oldest go. */
+/** Maximum number of rows to keep. The oldest are dropped. */
 const maxRows = 2000;
 
 interface Hiding {
@@ -42,34 +42,34 @@ interface Hiding {
 }
 
 class Live {
-  /** By id. What is drawn: rows of busy sessions are gathered. */
+  /** Drawn rows by id. Updates of busy sessions are collected before they are drawn. */
   readonly sessions: SvelteMap<string, RowState> = new SvelteMap();
   connection: Connection = $state.raw({ kind: "connecting" });
   listing: Listing = $state.raw({ kind: "loading" });
-  /** There are more sessions: `more()` reads them. */
+  /** Set if there are more sessions. `more()` reads them. */
   next: string | undefined = $state.raw(undefined);
   settings: RowSettings = $state.raw(usualSettings);
-  /** The stream was opened, or could not be, once: before that, nothing is asked. */
+  /** Whether the first attempt to open the stream has ended. Nothing is requested before that. */
   hasTried: boolean = $state.raw(false);
-  /** It is gone, or never came. */
+  /** The connection was lost or never opened. */
   isAway: boolean = $state.raw(false);
-  /** Until the service says that only its owner may. */
+  /** True until the service says that only its owner may change settings. */
   mayConfigure: boolean = $state.raw(true);
 
-  /** What is known, drawn or not. */
+  /** All known rows, drawn or not. */
   readonly #known = new Map<string, RowState>();
   readonly #ofSession = new Map<string, Set<EventHandler>>();
   readonly #ofAll = new Set<EventHandler>();
   readonly #reconnected = new Set<() => void>();
-  /** One for each session that shows a phase. */
+  /** One timer for each session that shows a phase. */
   readonly #hiding = new Map<string, Hiding>();
   readonly #rows: Gathering = gather((id) => this.#draw(id), timing);
   readonly #finding: Gathering = gather(() => void this.#list(undefined), timing, 2000);
   #stream: EventStream | undefined;
-  /** Answers to what was asked before the last start are not taken. */
+  /** Answers to requests from before the last start are ignored. */
   #started = 0;
 
-  /** With the token of the tab; a stream that is open is closed. */
+  /** Opens the stream with the token of the tab. Closes an open stream first. */
   start(): void {
     this.stop();
     this.#stream = openEvents({
@@ -102,7 +102,7 @@ class Live {
     this.mayConfigure = true;
   }
 
-  /** Each event of the session, at once. Answers how to stop. */
+  /** Calls the handler at once for each event of the session. Returns a function that unsubscribes. */
   onSession(id: string, handler: EventHandler): () => void {
     const handlers = this.#ofSession.get(id) ?? new Set();
     this.#ofSession.set(id, handlers.add(handler));
@@ -112,19 +112,19 @@ class Live {
     };
   }
 
-  /** Each event of all sessions, at once. */
+  /** Calls the handler at once for each event of any session. Returns a function that unsubscribes. */
   onEvent(handler: EventHandler): () => void {
     this.#ofAll.add(handler);
     return () => this.#ofAll.delete(handler);
   }
 
-  /** The stream was away, and is back: events that are not stored were missed, and calls may have failed. */
+  /** Called when the stream is back. Events that are not stored were missed, and requests may have failed. */
   onReconnect(handler: () => void): () => void {
     this.#reconnected.add(handler);
     return () => this.#reconnected.delete(handler);
   }
 
-  /** The next page of sessions. */
+  /** Reads the next page of sessions. */
   async more(): Promise<void> {
     await this.#list(this.next);
   }
@@ -157,7 +157,8 @@ class Live {
     const known = this.#known.get(session);
     const changed = withEvent(known, event, this.settings);
     const isPhase = event.type === "context-breaking-update";
-    // An old session that goes on is not among those that were read; of a torn row nobody knows how many turns it has.
+    // An old session that continues may not be listed yet. If the list already had
+    // the end of this turn, it is unknown whether it had counted it.
     if (changed === undefined || isListedEnd(known, event)) this.#finding.add("sessions");
     if (changed !== undefined && changed !== known)
       this.#set(session, changed, isPhase ? "phase" : "event");
@@ -166,7 +167,10 @@ class Live {
     for (const handler of [...(this.#ofSession.get(session) ?? []), ...this.#ofAll]) handler(event);
   }
 
-  /** Events are gathered, phases are not; what is not by an event is drawn, and holds up none. */
+  /**
+   * Events are collected before drawing; phases are not. Changes that do
+   * not come from an event are drawn at once and delay nothing.
+   */
   #set(id: string, state: RowState, by: "event" | "phase" | "page"): void {
     this.#known.set(id, state);
     if (by === "event") this.#rows.add(id);
@@ -197,7 +201,7 @@ class Live {
     this.#hiding.set(id, { course, cancel: timing.later(hide, ms) });
   }
 
-  /** What was to be hidden goes on. */
+  /** Cancels the hiding of a phase. */
   #stay(id: string): void {
     this.#hiding.get(id)?.cancel();
     this.#hiding.delete(id);
@@ -218,7 +222,7 @@ class Live {
       if (started !== this.#started) return;
       for (const row of items)
         this.#set(row.id, listedRow(row, this.#known.get(row.id), this.settings), "page");
-      // The first page, when it is read again, says nothing of what follows the last one.
+      // A repeated read of the first page says nothing about what follows the last page.
       if (after !== undefined || this.listing.kind !== "ready")
         this.next = next === undefined ? undefined : String(next);
       this.listing = { kind: "ready" };
@@ -233,7 +237,7 @@ class Live {
       this.use(await api.config());
       this.mayConfigure = true;
     } catch (error) {
-      // The usual ones hold for others.
+      // Users who may not read the settings get the defaults.
       if (error instanceof ApiError && error.status === 403) this.mayConfigure = false;
     }
   }
@@ -246,11 +250,11 @@ function oldestOf(rows: ReadonlyMap<string, RowState>): string {
   return oldest?.row.id ?? "";
 }
 
-/** For people. The service's own sentences may name what somebody else wrote. */
+/** A sentence for people. The service's own sentences may quote text from outside. */
 export function sentenceOf(error: unknown): string {
   return error instanceof ApiError
     ? visible(error.message)
-    : "Something went wrong: reload the page.";
+    : "Something went wrong. Reload the page.";
 }
 
 export const live: Live = new Live();

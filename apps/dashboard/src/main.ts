@@ -1,4 +1,4 @@
-/** The dashboard's first line. */
+/** The entry point of the dashboard. */
 
 import { mount } from "svelte";
 import App from "./App.svelte";

@@ -1,4 +1,4 @@
-/** Where the page is, by the fragment of its address. A token in it is taken, kept for the tab, and removed at once. */
+/** The current page, from the fragment of the address. A token in the fragment is kept for the tab and removed at once. */
 
 import { type Route, routeOf } from "./route-of.ts";
 import { keepToken, tokenInFragment } from "./token/tab-token.ts";
@@ -10,7 +10,7 @@ export function sessionPath(id: string, tab?: string): string {
 
 class Place {
   route: Route = $state.raw({ page: "overview" });
-  /** How many tokens came in an address: what was read with another is read again. */
+  /** Number of tokens taken from an address. When it changes, everything is read again with the new token. */
   tokensTaken: number = $state(0);
 
   follow(): () => void {

@@ -1,11 +1,11 @@
-/** Components and styles, for the compiler of the .ts files: what is in them is checked by Svelte and by the browser tests. */
+/** Declares components and styles for the compiler of the .ts files. Svelte and the browser tests check their content. */
 
 declare module "*.svelte" {
   import type { Component } from "svelte";
 
-  // biome-ignore lint/suspicious/noExplicitAny: the properties are Svelte's to check.
+  // biome-ignore lint/suspicious/noExplicitAny: Svelte checks the properties.
   const component: Component<any>;
-  // biome-ignore lint/style/noDefaultExport: so are components imported.
+  // biome-ignore lint/style/noDefaultExport: components are imported this way.
   export default component;
 }
 

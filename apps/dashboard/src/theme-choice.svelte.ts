@@ -1,4 +1,4 @@
-/** Light, dark, or as the system has it: kept for the next visit. */
+/** Light, dark, or the system's choice. Remembered for the next visit. */
 
 export const themes = ["system", "light", "dark"] as const;
 export type Theme = (typeof themes)[number];
@@ -14,7 +14,7 @@ class ThemeChoice {
     try {
       localStorage.setItem(key, theme);
     } catch {
-      // Storage is switched off: it holds until the page is closed.
+      // Storage is disabled, so the choice lasts until the page is closed.
     }
   }
 
@@ -36,7 +36,10 @@ function kept(): Theme {
 
 export const themeChoice: ThemeChoice = new ThemeChoice();
 
-/** Somebody, or the system, has chosen other colours: what is drawn by script is drawn again. Answers how to stop. */
+/**
+ * Calls `again` when the user or the system changes the colours, so that drawings
+ * made by script can be redrawn. Returns a function that unsubscribes.
+ */
 export function onThemeChange(again: () => void): () => void {
   const theme = new MutationObserver(again);
   theme.observe(document.documentElement, { attributeFilter: ["data-theme"] });

@@ -1,4 +1,4 @@
-/** The page's clock and timers, for those who take them as arguments. */
+/** The page's clock and timers, passed to code as arguments. */
 
 import type { Timing } from "plimsoll/watch/gather";
 

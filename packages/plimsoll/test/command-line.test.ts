@@ -146,7 +146,7 @@ describe("wrong use", () => {
     ["an unknown command", ["bogus"], 2, "unknown command 'bogus'"],
     ["an unknown flag", ["serve", "--prot", "1"], 2, "unknown option '--prot'"],
     ["a port that is none", ["serve", "--port", "99999"], 2, "0 to 65535"],
-    ["an unknown client", ["env", "vim"], 2, "choose one of claude-code"],
+    ["an unknown client", ["env", "vim"], 2, "Choose one of claude-code"],
     ["a config that is not there", ["serve", "--config", "/nowhere/c.yaml"], 2, "Check the path"],
     [
       "a session that is not there",

@@ -154,7 +154,7 @@ describe.concurrent("Ctrl-C", () => {
       expect(terminal.written).toMatch(/^dashboard http:\S+\/#token=[\w-]{43}\r$/m);
       await beginTurn(terminal, "Tell me without end.");
       terminal.press(CTRL_C);
-      await terminal.shows("Ctrl-C again ends at once");
+      await terminal.shows("Ctrl-C again to stop at once");
       await pause(NEXT_KEYSTROKE_MS);
       terminal.press(CTRL_C);
       // In order, it would be 0.

@@ -287,7 +287,7 @@ describe("light and dark", () => {
     await page.reload();
     await page.getByRole("listbox").waitFor();
     expect(await page.evaluate(background)).toBe(inks.dark);
-    await page.getByRole("radio", { name: "As the system" }).check({ force: true });
+    await page.getByRole("radio", { name: "Same as the system" }).check({ force: true });
     await holds(page, `${background} === "${inks.light}"`);
     await page.emulateMedia({ colorScheme: "dark" });
     await holds(page, `${background} === "${inks.dark}"`);

@@ -231,7 +231,7 @@ describe("what came of it", () => {
       expect(facts).toBeGreaterThan(0);
       expect(verbatim + behind).toBe(facts);
     }
-    await dialog.getByRole("heading", { name: "What the model goes on from" }).waitFor();
+    await dialog.getByRole("heading", { name: "Summary for the model" }).waitFor();
     await dialog.getByRole("button", { name: "Continue" }).click();
     await dialog.waitFor({ state: "detached" });
   });

@@ -56,7 +56,7 @@ describe("a way back", () => {
       .first()
       .click();
     await success(page)
-      .getByText(/^Undone, with all that was done in the same step/)
+      .getByText(/^Undone, together with all edits of the same step/)
       .waitFor();
     const after = await windowOf(talk);
     expect(after.tokens).toBeGreaterThan(before.tokens);
@@ -210,8 +210,8 @@ describe("the archive", () => {
     const quiet = stage.talk({ name: "quiet", agent: "quiet" });
     await quiet.say("Hello.");
     const page = await open(quiet, "archive");
-    await page.getByText("Nothing has left the window: there are no handles.").waitFor();
-    await page.getByText("None. What goes wrong here is listed here.").waitFor();
+    await page.getByText("Nothing has left the window, so there are no handles.").waitFor();
+    await page.getByText("No errors in this session so far.").waitFor();
     await page.getByRole("searchbox").fill("zeppelin xylophone");
     await page.getByRole("button", { name: "Search" }).click();
     await page.getByText(/^Nothing in this session answers “zeppelin xylophone”/).waitFor();
@@ -226,7 +226,7 @@ describe("the archive", () => {
     const rows = page.locator("section[aria-labelledby=handles-title] li");
     await rows.first().waitFor();
     const largest = rows
-      .filter({ hasText: "All that a compaction took out" })
+      .filter({ hasText: "Everything that a compaction removed" })
       .first()
       .or(rows.first())
       .first();

@@ -208,7 +208,7 @@ describe("the window as a picture", () => {
     await page.getByLabel("Filter units by words").fill("System prompt");
     await page.getByText(`1 of ${picture.units.length} units`).waitFor();
     await page.getByLabel("Filter units by words").fill("no unit says this");
-    await page.getByText("No unit passes this filter.").waitFor();
+    await page.getByText("No unit matches this filter.").waitFor();
   });
 });
 
@@ -233,7 +233,7 @@ describe("one unit", () => {
     const messages = details.locator("ol > li");
     await messages.first().waitFor();
     const sides = details.getByText("What the model sees", { exact: true });
-    const takenOut = details.getByText("The model no longer sees it. It was:");
+    const takenOut = details.getByText("The model no longer sees this message. The original:");
     expect((await sides.count()) + (await takenOut.count())).toBeGreaterThan(0);
   });
 

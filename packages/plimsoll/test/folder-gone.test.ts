@@ -88,7 +88,7 @@ test("a folder that is gone is said at once, no edit is made meanwhile, and all 
   ];
   expect(statuses).toEqual([200, 200, 200, 200]);
   expect(await health()).toMatchObject(gone);
-  expect(service.stderr).toMatch(/not stored, will be tried again: .* was deleted or replaced/);
+  expect(service.stderr).toMatch(/not stored, will be retried: .* was deleted or replaced/);
   const sent = upstream.requests.slice(before).map(({ body }) => body.toString("utf8"));
   expect(sent.flatMap((body) => handlesIn(body))).toEqual([]);
   expect(existsSync(data)).toBe(false);

@@ -111,12 +111,12 @@ test("the command line gives the same, as text without escapes or as JSON", asyn
 test("the newest session is searched where none is named; nothing found is said", async () => {
   const { stdout } = await run("zeppelin accordion");
   expect(stdout).toBe(
-    "Nothing matches: try other words, or names and paths as they were written.\n",
+    "Nothing matches. Try other words, or names and paths exactly as they were written.\n",
   );
 });
 
 test.each([
-  ["no query", [], "Say what to look for"],
+  ["no query", [], "Give a query"],
   ["a budget that is none", ["x", "--budget", "0"], "whole number above 0"],
 ])("%s is wrong usage", async (_, words, sentence) => {
   const { code, stderr } = await run(...words);

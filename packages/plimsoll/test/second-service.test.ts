@@ -55,7 +55,7 @@ function exitCodeOf(...words: readonly string[]): Promise<number | null> {
 
 const refused = {
   code: 1,
-  stderr: expect.stringMatching(/^plimsoll: A service already runs on .*--data\.\n$/),
+  stderr: expect.stringMatching(/^plimsoll: A service is already running on .*--data\.\n$/),
 };
 
 test("of services that are started at the same moment, one comes up", async () => {

@@ -77,9 +77,9 @@ test("arrows, pages, enter and escape do what they say, in either form of their 
   expect([first, last].sort()).toEqual([names[0], names.at(-1)]);
   expect(await at("\u001b[5~\u001b[5~", new RegExp(first))).toBe(first);
   terminal.press("p");
-  await terminal.shows("What shall stay as it is?");
+  await terminal.shows("Which unit should stay as it is?");
   terminal.press("\u001b");
-  await terminal.shows((screen) => !screen.includes("What shall stay as it is?"));
+  await terminal.shows((screen) => !screen.includes("Which unit should stay as it is?"));
 });
 
 test("what no hand could type is no command: a long paste without marks, and half of one with them", async () => {
@@ -91,11 +91,11 @@ test("what no hand could type is no command: a long paste without marks, and hal
     terminal.press("j");
     return selected(screen.split("\n")) !== first;
   });
-  expect(moved.join("\n")).not.toContain("What it shows");
+  expect(moved.join("\n")).not.toContain("Display");
   terminal.press("\u001b[200~q?");
   terminal.press("q");
   terminal.press("\u001b[201~?");
-  await terminal.shows("What it shows");
+  await terminal.shows("Display");
 });
 
 test("only rows that change are written again, and after a change of size all of them", async () => {
@@ -103,9 +103,9 @@ test("only rows that change are written again, and after a change of size all of
   const before = await terminal.shows("Nothing was edited");
   const start = terminal.written.length;
   terminal.press("?");
-  await terminal.shows("What it shows");
+  await terminal.shows("Display");
   terminal.press("x");
-  const back = await terminal.shows((screen) => !screen.includes("What it shows"));
+  const back = await terminal.shows((screen) => !screen.includes("Display"));
   expect(back).toEqual(before);
   expect(terminal.written.slice(start)).not.toContain("⊖ Plimsoll");
   const resized = terminal.written.length;

@@ -151,11 +151,11 @@ describe("a terminal of 80 by 24 in front of a service that works", () => {
     terminal.press("u");
     await terminal.shows(/√ Undone: the window holds 4,\d{3} tokens now\./);
     const undone = await terminal.shows("undone");
-    expect(undone.join("\n")).toContain(`takes back #1–${made}`);
+    expect(undone.join("\n")).toContain(`undoes #1–${made}`);
     expect((await readEdits(service, builder.session)).length).toBeGreaterThan(made);
 
     terminal.press("p");
-    await terminal.shows("What shall stay as it is? Unit 24 of 24");
+    await terminal.shows("Which unit should stay as it is? Unit 24 of 24");
     terminal.press("k");
     await terminal.shows(/Unit 23 of 24[\s\S]+► +23 +U user/);
     terminal.press("\r");
@@ -168,13 +168,13 @@ describe("a terminal of 80 by 24 in front of a service that works", () => {
     terminal.press("pk");
     await terminal.shows(/► +23 +U user +\d+ +pinned/);
     terminal.press("P");
-    await terminal.shows(`√ Released: the next compaction may take it out (pin ${pins[0]?.seq}).`);
+    await terminal.shows(`√ Released: the next compaction may remove it (pin ${pins[0]?.seq}).`);
 
     // What is pasted is no command, though it holds the letters of some.
     const edits = (await readEdits(service, builder.session)).length;
     terminal.press("\u001b[200~quick cucumber\u001b[201~");
     terminal.press("?");
-    await terminal.shows("What it shows");
+    await terminal.shows("Display");
     expect(await readEdits(service, builder.session)).toHaveLength(edits);
 
     terminal.press("q");
@@ -216,7 +216,7 @@ describe("a terminal of 80 by 24 in front of a service that works", () => {
     const terminal = top();
     await terminal.shows(/S██+U/);
     terminal.press("p");
-    const screen = await terminal.shows("What shall stay as it is? Unit 4 of 4");
+    const screen = await terminal.shows("Which unit should stay as it is? Unit 4 of 4");
     expect(screen[0]).toBe(header());
     expect(lineWith(screen, "\\x9b2J")).toMatch(/^ ► .* normal +2 {2}claude-sonnet-4-6 +\\x9b2J/);
     expect(lineWith(screen, "  U user")).toMatch(/\\x1b\[2J\\x1b\[1;1H\\x9b/);
@@ -291,7 +291,7 @@ describe("a service that goes away", () => {
     const waiting = await terminal.shows("○ reconnecting in ");
     expect(lineWith(waiting, "sailor")).toContain("normal");
     terminal.press("c");
-    await terminal.shows("! The service could not be asked");
+    await terminal.shows("! The service could not be reached");
     const before = service.url;
     service = await start();
     expect(service.url).not.toBe(before);
@@ -409,7 +409,7 @@ describe("without a terminal", () => {
     await rm(nowhere, { recursive: true, force: true });
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
     expect(stderr).toBe(
-      `plimsoll: No service runs on ${nowhere}: start one with \`plimsoll serve\`, or name its folder with --data.\n`,
+      `plimsoll: No service is running on ${nowhere}. Start one with \`plimsoll serve\`, or choose its folder with --data.\n`,
     );
   });
 

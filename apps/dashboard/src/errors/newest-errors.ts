@@ -1,14 +1,14 @@
-/** Which errors are shown, and when there may be new ones. */
+/** Decides which errors are shown, and when there may be new ones. */
 
 import type { PlimsollEvent } from "plimsoll/events";
 import type { ErrorRow } from "../api.ts";
 
-/** Those of the same time stay in the order in which the service lists them: also the newest first. */
+/** Errors with the same time keep the service's order, which is also newest first. */
 export function newestFirst(items: readonly ErrorRow[]): readonly ErrorRow[] {
   return items.toSorted((one, other) => other.at - one.at);
 }
 
-/** Errors have no event of their own: these come with them. */
+/** Errors have no event of their own, but these events come with them. */
 export function mayHaveFailed(event: PlimsollEvent): boolean {
   switch (event.type) {
     case "degraded":

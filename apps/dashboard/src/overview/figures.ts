@@ -1,4 +1,4 @@
-/** The few figures above the overview. */
+/** The few figures at the top of the overview. */
 
 import type { CostReport } from "../api.ts";
 import { share, tokens, usd } from "../format.ts";
@@ -6,11 +6,11 @@ import { share, tokens, usd } from "../format.ts";
 export interface Figure {
   readonly label: string;
   readonly value: string;
-  /** What it means, in a few words. */
+  /** Its meaning, in a few words. */
   readonly note: string;
 }
 
-/** What is not known is said to be, and is never zero. */
+/** Unknown figures are shown as unknown, never as zero. */
 export function figuresOf(cost: CostReport): readonly Figure[] {
   const more = cost.isPartial ? "+" : "";
   const sum = cost.savedTokens + cost.sentTokens;
@@ -34,7 +34,7 @@ export function figuresOf(cost: CostReport): readonly Figure[] {
       note:
         cost.savedUsd === null
           ? "no prices for some of the models"
-          : `estimated, at the price of the cache${spent(cost)}`,
+          : `estimated at the cache price${spent(cost)}`,
     },
     {
       label: "Read from cache",

@@ -1,10 +1,10 @@
-/** How a phase is shown in a row. */
+/** How a row shows a phase. */
 
 import type { ContextBreakingUpdateEvent } from "plimsoll/events";
 import { isRecoveryPhase } from "plimsoll/watch/phase-words";
 
 export interface ShownProgress {
-  /** 0 to 100; undefined: nobody knows, it pulses. */
+  /** From 0 to 100. Undefined if unknown; then the bar pulses. */
   readonly value: number | undefined;
   readonly state: "running" | "success" | "recovery";
 }

@@ -1,4 +1,4 @@
-/** The branches of a session as they are listed for a choice. Pure. */
+/** The branches of a session, as a list to choose from. Pure. */
 
 import { visible } from "plimsoll/text/unseen";
 import type { Branch } from "../api.ts";
@@ -9,7 +9,7 @@ export interface BranchName {
   readonly name: string;
 }
 
-/** Newest used first: the one with the newest message. */
+/** Last used first: the branch with the newest message. */
 export function branchNames(branches: readonly Branch[]): readonly BranchName[] {
   return branches
     .toSorted((one, other) => (other.tip ?? 0) - (one.tip ?? 0))

@@ -1,4 +1,4 @@
-/** A compaction as it runs: its phases gathered from events, and how its bar looks. Pure. */
+/** A running compaction: its phases, collected from events, and the state of its bar. Pure. */
 
 import type { ProgressSettings } from "plimsoll/api";
 import type {
@@ -11,17 +11,17 @@ import { type FillState, isLastPhase, phaseState } from "plimsoll/watch/phase-wo
 
 export interface Run {
   readonly turn: string;
-  /** As they were entered; the last one is where it is. */
+  /** In the order in which they were entered. The last one is the current phase. */
   readonly updates: readonly ContextBreakingUpdateEvent[];
-  /** Running: more is to come. */
+  /** `running` means that more phases will follow. */
   readonly state: "running" | "done";
   readonly end?: CompactionEndEvent;
 }
 
-/** A chain that enters more phases than this is shown by its newest. */
+/** Maximum number of updates to keep. The newest are shown. */
 const updatesMost = 100;
 
-/** What an event makes of what is shown; the same run where it says nothing about it. */
+/** The run after an event. The same run if the event does not concern it. */
 export function advance(run: Run | undefined, event: PlimsollEvent): Run | undefined {
   switch (event.type) {
     case "context-breaking-update":
@@ -47,14 +47,14 @@ function enter(run: Run | undefined, event: ContextBreakingUpdateEvent): Run {
 
 export interface Bar {
   readonly tone: FillState;
-  /** 0 to 100; absent: it pulses. */
+  /** From 0 to 100. Absent if unknown; then the bar pulses. */
   readonly percent?: number;
 }
 
-/** Phases in which nothing is known of how far it is: a model may be writing. */
+/** Phases with unknown progress, for example because a model is writing. */
 const pulsing: ReadonlySet<CompactionPhase> = new Set(["summarize-old", "recovery"]);
 
-/** Of 100: from here on the guard has a compaction made. */
+/** In percent. Above this, the guard requests a compaction. */
 const warnsFrom = 95;
 
 export function barOf(

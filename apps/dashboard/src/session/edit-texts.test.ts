@@ -55,7 +55,7 @@ test("a handle that a summary and other edits name is what the summary stands fo
   const replace = (seq: number): Edit =>
     edit(seq, { kind: "replace", chain: "c", part: 0, text: "…", handle });
   const [only, ...others] = handlesOf([replace(1), insert, replace(3)], []);
-  expect([only?.edit, only?.what, others]).toEqual([2, "All that a compaction took out", []]);
+  expect([only?.edit, only?.what, others]).toEqual([2, "Everything that a compaction removed", []]);
 });
 
 test("all that a compaction took out is told with why, when, and how much", () => {
@@ -67,7 +67,7 @@ test("all that a compaction took out is told with why, when, and how much", () =
     {
       handle,
       at: 25,
-      what: "All that a compaction took out: it had to be smaller",
+      what: "Everything that a compaction removed: it had to be smaller",
       edit: 2,
       size,
     },

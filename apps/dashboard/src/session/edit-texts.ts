@@ -1,4 +1,4 @@
-/** What stands in place of what left the window, which handles open it, and what can be undone. Pure. */
+/** The texts that replace removed content, the handles that open it, and which edits can be undone. Pure. */
 
 import type { MessageDetails } from "plimsoll/api";
 import type { CompactionEndEvent } from "plimsoll/events";
@@ -7,7 +7,7 @@ import { reasonWords } from "./reason-words.ts";
 
 type Edit = MessageDetails["edits"][number];
 
-/** What the model reads in place of what left; undefined where nothing does. */
+/** The text that the model sees instead. Undefined if there is none. */
 export function textOf({ action }: Edit): string | undefined {
   return "text" in action && action.text !== "" ? action.text : undefined;
 }
@@ -16,7 +16,7 @@ export function mayUndo({ action }: Edit): boolean {
   return action.kind !== "checkpoint" && action.kind !== "pin" && action.kind !== "expand";
 }
 
-/** The texts of a fresh start, or of the summaries that a compaction left: what the model goes on from. */
+/** The texts of a fresh start, or the summaries of a compaction. The model continues from these. */
 export function handoverOf(
   { edits: made, strategies }: Pick<CompactionEndEvent, "edits" | "strategies">,
   edits: readonly Edit[],
@@ -33,10 +33,10 @@ export interface OpenHandle {
   readonly handle: string;
   readonly at: number;
   readonly what: string;
-  /** Of what is behind it; absent where only a receipt names it. */
+  /** Tokens of the handle's content. Absent if only a receipt names the handle. */
   readonly tokens?: number;
   readonly edit?: number;
-  /** What the compaction came to whose whole is behind it. */
+  /** Figures of the compaction, if the handle covers all of it. */
   readonly size?: HandleSize;
 }
 
@@ -45,12 +45,12 @@ export type HandleSize = Pick<
   "tokensBefore" | "tokensAfter" | "messagesTakenOut"
 >;
 
-/** Enough to know it again. */
+/** Long enough to recognise it. */
 export function shortHandle(handle: string): string {
   return handle.length > 12 ? `${handle.slice(0, 11)}…` : handle;
 }
 
-/** Newest first, each once. Several edits of a compaction may name the same one: the summary's own says what it is. */
+/** Newest first, each once. Several edits of a compaction may name the same handle; the summary's edit describes it. */
 export function handlesOf(
   edits: readonly Edit[],
   receipts: readonly CompactionEndEvent[],
@@ -76,14 +76,14 @@ export function handlesOf(
 function wholeOf({ at, reason, ...end }: CompactionEndEvent, handle: string): OpenHandle {
   const { tokensBefore, tokensAfter, messagesTakenOut } = end;
   const size = { tokensBefore, tokensAfter, messagesTakenOut };
-  return { handle, at, what: `All that a compaction took out: ${reasonWords(reason)}`, size };
+  return { handle, at, what: `Everything that a compaction removed: ${reasonWords(reason)}`, size };
 }
 
 function openBy(edit: Edit, handle: string, end: CompactionEndEvent | undefined): OpenHandle {
   const { at, seq, action, tokensBefore } = edit;
   if (action.kind === "insert" && end !== undefined) return { ...wholeOf(end, handle), edit: seq };
   if (action.kind === "insert")
-    return { handle, at, what: "All that a compaction took out", edit: seq };
+    return { handle, at, what: "Everything that a compaction removed", edit: seq };
   const tokens = tokensBefore > 0 ? { tokens: tokensBefore } : {};
   return { handle, at, what: whatItDid(edit).full, edit: seq, ...tokens };
 }

@@ -5,7 +5,7 @@ export interface FillWord {
   readonly isWarning: boolean;
 }
 
-/** Both are shares of the limit, or of the room beside a large head. */
+/** Both are shares of the limit or, with a large head, of the room next to it. */
 export function fillWord(filled: number, warningThreshold: number): FillWord {
   if (filled >= 1) return { word: "Full", isWarning: true };
   return filled >= warningThreshold

@@ -1,4 +1,4 @@
-/** Two texts by their lines: what both have, and what differs between. Bounded: what is too long to compare differs as a whole. */
+/** Compares two texts by lines. Bounded: texts that are too long to compare count as entirely different. */
 
 import { diffArrays } from "diff";
 
@@ -52,12 +52,12 @@ export type DiffPiece =
   | { readonly kind: "same" | "different"; readonly text: string }
   | { readonly kind: "left out"; readonly lines: number };
 
-/** Lines of what is the same that stand around what differs. */
+/** Number of equal lines to show around a difference. */
 const context = 3;
-/** To leave out less than this shows nobody anything sooner. */
+/** Leaving out fewer lines than this would not help the reader. */
 const leastLeftOut = 4;
 
-/** One side, and not more than so many characters of it. */
+/** One side, cut to at most `chars` characters. */
 export function sideOf(
   hunks: readonly Hunk[],
   side: "was" | "is",
@@ -102,7 +102,7 @@ function withoutMiddle(
   ];
 }
 
-/** A text that has nothing to be compared with. */
+/** A text with nothing to compare it with. */
 export function wholeOf(text: string): readonly Hunk[] {
   return [{ kind: "same", lines: text.split("\n") }];
 }

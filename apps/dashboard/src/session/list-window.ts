@@ -1,4 +1,4 @@
-/** Which rows of a long list are on the screen, and which units pass a filter. Pure arithmetic. */
+/** Which rows of a long list are on the screen, and which units match a filter. Pure arithmetic. */
 
 import type { SegmentKind, WindowUnit } from "plimsoll/api";
 
@@ -9,10 +9,10 @@ export interface ListView {
   readonly count: number;
 }
 
-/** Rows beyond each edge: a fast flick shows no gap. */
+/** Extra rows beyond each edge, so that fast scrolling shows no gap. */
 const overscan = 6;
 
-/** From `first` up to `end`, which is not included. */
+/** From `first` up to, but not including, `end`. */
 export function visibleRows({ scrollTop, height, rowHeight, count }: ListView): {
   readonly first: number;
   readonly end: number;
@@ -23,7 +23,7 @@ export function visibleRows({ scrollTop, height, rowHeight, count }: ListView): 
   return { first: Math.max(0, Math.min(top, end)), end };
 }
 
-/** How far to scroll so that a row is seen whole; where it is seen already, not at all. */
+/** The scroll position at which a row is fully visible. Unchanged if it already is. */
 export function scrollTopFor(
   { scrollTop, height, rowHeight }: Omit<ListView, "count">,
   row: number,
@@ -33,7 +33,7 @@ export function scrollTopFor(
   return top + rowHeight > scrollTop + height ? top + rowHeight - height : scrollTop;
 }
 
-/** Rows that a key moves by; undefined: the key means nothing in a list. */
+/** Number of rows that a key moves by. Undefined if the key has no meaning in a list. */
 export function stepByKey(key: string, { height, rowHeight, count }: ListView): number | undefined {
   const page = Math.max(1, Math.floor(height / rowHeight) - 1);
   const steps: Readonly<Record<string, number>> = {
@@ -52,7 +52,7 @@ export interface UnitFilter {
   readonly text: string;
 }
 
-/** Numbers of the units that pass, in order. */
+/** Indexes of the matching units, in order. */
 export function filterUnits(
   units: readonly WindowUnit[],
   { kind, text }: UnitFilter,
@@ -70,7 +70,7 @@ function wordsOf({ begins, handle, type, isPinned }: WindowUnit): string {
   return `${begins} ${handle ?? ""} ${type ?? ""}${isPinned ? " pinned" : ""}`.toLowerCase();
 }
 
-/** The place of a unit among those that pass; where it does not pass, of the next that does. Numbers are in order. */
+/** Position of a unit among the matching ones, or of the next match if the unit does not match. The indexes are sorted. */
 export function placeOf(passing: readonly number[], unit: number): number {
   let low = 0;
   let high = passing.length;

@@ -1,8 +1,8 @@
-/** The messages of a unit, read a few at a time: a unit may stand for thousands. Pure. */
+/** The messages of a unit, read a few at a time, because a unit may cover thousands. Pure. */
 
 import type { MessageDetails } from "plimsoll/api";
 
-/** Numbers in the log, both included. */
+/** Numbers in the log, both ends included. */
 export interface Range {
   readonly first: number;
   readonly last: number;
@@ -11,8 +11,9 @@ export interface Range {
 const messagesAtOnce = 6;
 
 /**
- * What to read next; undefined when all was read. The service asks that the first message is one of the branch, and the last
- * one that was read is: it is read again, and known already. Where numbers jump by more than a page, all that is left is asked for.
+ * The range to read next, or undefined if everything was read. The service requires the first
+ * message to be on the branch. The last message read is on it, so it is requested again, although
+ * it is known. If numbers jump by more than a page, the whole rest is requested.
  */
 export function nextRange(
   { first, last }: Range,

@@ -1,14 +1,16 @@
-/** Why a compaction was made, in words. Pure. */
+/** The reason for a compaction, in words. Pure. */
 
 import { visible } from "plimsoll/text/unseen";
 
-/** As the service names them (session/fit/when-to-compact.ts, session/fit/compact-turn.ts, session/steer/compact-now.ts). */
+/**
+ * The service's names for reasons (session/fit/when-to-compact.ts, session/fit/compact-turn.ts, session/steer/compact-now.ts).
+ */
 const words: Readonly<Record<string, string>> = {
   compact: "the window was nearly full",
   forced: "it had to be smaller",
-  cold: "the cache had gone cold, so it was cheaper",
-  pays: "it pays over the turns to come",
-  media: "more images or documents than the provider takes",
+  cold: "the cache had expired, so it was cheaper",
+  pays: "it saves money over the next turns",
+  media: "more images or documents than the provider accepts",
   skip: "the first model was full",
   schema: "tool schemas took too much",
   final: "it had to be smaller",
@@ -17,7 +19,7 @@ const words: Readonly<Record<string, string>> = {
   reset: "a fresh start by hand",
 };
 
-/** What has no words here is told as the service says it. */
+/** Unknown reasons are shown as the service names them. */
 export function reasonWords(reason: string): string {
   return Object.hasOwn(words, reason) ? (words[reason] ?? reason) : visible(reason);
 }

@@ -1,4 +1,4 @@
-/** What the page of a session knows: read once, read again when an event says that it is old, and steered by hand. */
+/** The state of a session's page: read once, read again when an event makes it stale, and changed by the user's actions. */
 
 import type { TurnPoint, WindowPicture } from "plimsoll/api";
 import type { CompactionEndEvent, PlimsollEvent } from "plimsoll/events";
@@ -43,34 +43,34 @@ export class SessionState {
   presence: "there" | "gone" = $state("there");
   session: SessionDetails | undefined = $state.raw();
   picture: WindowPicture | undefined = $state.raw();
-  /** The one that was chosen; undefined: the one that was used last. */
+  /** The chosen branch. Undefined: the one used last. */
   branch: string | undefined = $state.raw();
   turns: readonly TurnPoint[] | undefined = $state.raw();
-  /** Of all turns, where there are more than are listed. */
+  /** Cost of all turns, if there are more than are listed. */
   cost: CostReport | undefined = $state.raw();
   receipts: readonly CompactionEndEvent[] | undefined = $state.raw();
   edits: readonly Edit[] | undefined = $state.raw();
   checkpoints: readonly Checkpoint[] | undefined = $state.raw();
   errors: readonly ErrorRow[] | undefined = $state.raw();
-  /** Why something could not be read; what was read before is still shown. */
+  /** Why something could not be read. Earlier data stays visible. */
   failures: Partial<Record<Kind, string>> = $state.raw({});
   /** The service does not answer. */
   isOffline: boolean = $state(false);
-  /** The compaction that runs, or has just ended. */
+  /** The compaction that is running or has just ended. */
   run: Run | undefined = $state.raw();
-  /** What became of the last action. */
+  /** The result of the last action. */
   notice: ActionNotice | undefined = $state.raw();
-  /** The action that is being done. */
+  /** The action that is running. */
   pending: string | undefined = $state.raw();
-  /** An edit of the compaction that a report was asked for. */
+  /** An edit of the compaction whose report was requested. */
   reportOf: number | undefined = $state.raw();
-  /** The handle that the reader has open. */
+  /** The handle that is open in the reader. */
   openHandle: string | undefined = $state.raw();
 
-  /** Shown, or wanted by something that is. */
+  /** Kinds of data that are shown, or needed by something shown. */
   #needed: ReadonlySet<Kind> = new Set();
   readonly #wanted = new Set<Kind>();
-  /** Not read since it changed. */
+  /** Kinds of data that changed and were not read since then. */
   readonly #old = new Set<Kind>(allKinds);
   readonly #asking: ReadonlyMap<Kind, Asking<void>>;
   readonly #gathering: Gathering;
@@ -86,7 +86,7 @@ export class SessionState {
     this.#gathering = gather((kind) => this.#asking.get(kind as Kind)?.ask(), timing);
   }
 
-  /** Answers how to stop. */
+  /** Returns a function that stops it. */
   start(): () => void {
     const stops = [
       live.onSession(this.id, (event) => this.#take(event)),
@@ -103,13 +103,13 @@ export class SessionState {
     this.notice = undefined;
     this.#needed = new Set([...neededBy(tab), ...this.#wanted]);
     for (const kind of this.#needed) {
-      // The first picture is not held up by what the list of sessions says as well.
+      // The first picture must not wait for data that the session list has too.
       const isLater = kind === "session" && this.#old.has("window");
       if (this.#old.has(kind) && !isLater) this.#gathering.add(kind);
     }
   }
 
-  /** Undefined: whichever is used last, from turn to turn. */
+  /** Undefined: the branch used last, from turn to turn. */
   choose(branch: string | undefined): void {
     if (branch === this.branch) return;
     this.branch = branch;
@@ -118,25 +118,25 @@ export class SessionState {
     this.#gathering.flush("window");
   }
 
-  /** For wishes about what the page shows: on the branch of the picture. */
+  /** For actions on the shown content: uses the branch of the picture. */
   get shownBranch(): { readonly branch?: string } {
     const branch = this.branch ?? this.picture?.branch;
     return branch === undefined ? {} : { branch };
   }
 
-  /** For wishes about a point or an edit, which has a branch of its own: only where another was chosen. */
+  /** For actions on a point or an edit, which has its own branch: set only if the user chose another one. */
   get onChosen(): { readonly branch?: string } {
     return this.branch === undefined ? {} : { branch: this.branch };
   }
 
-  /** From now on it is read, whatever tab is shown. */
+  /** From now on this kind is read, whichever tab is shown. */
   want(kind: Kind): void {
     this.#wanted.add(kind);
     this.#needed = new Set([...this.#needed, kind]);
     if (this.#old.has(kind)) this.#gathering.add(kind);
   }
 
-  /** What the service refuses is said in its own words, and everything is read again: somebody else may have acted. */
+  /** If the service refuses, its own sentence is shown. Everything is read again, because another user may have acted. */
   async steer(
     action: SteerAction,
     options: object,
@@ -152,7 +152,7 @@ export class SessionState {
     } catch (error) {
       const isNothing = error instanceof ApiError && error.code === "NOTHING_TO_DO";
       this.notice = { kind: isNothing ? "info" : "error", sentence: sentenceOf(error) };
-      // Nothing more will be heard of what was refused.
+      // A refused compaction sends no further events.
       if (this.run?.state === "running") this.run = undefined;
       this.#leaveIfGone(error);
       return undefined;

@@ -1,10 +1,10 @@
-/** What each tab of a session's page shows. A pure table. */
+/** The data that each tab of a session's page needs. A pure table. */
 
 import type { Kind } from "plimsoll/watch/stale";
 
 export type TabName = "window" | "history" | "compactions" | "travel" | "archive";
 
-/** The summary stands above every tab. */
+/** The summary is above every tab. */
 const always: readonly Kind[] = ["session", "window"];
 const dataOfTab: Readonly<Record<TabName, readonly Kind[]>> = {
   window: [],

@@ -1,15 +1,18 @@
-/** Long texts in pieces that a page can bear, and the words of a query in them. No regular expression touches them: they may be hostile. */
+/**
+ * Cuts long texts into pieces that a page can handle, and marks the words of a
+ * query. No regular expression runs on the texts, because they may be hostile.
+ */
 
 export interface Cut {
   readonly text: string;
-  /** Characters that are not shown. */
+  /** Number of characters that are not shown. */
   readonly left: number;
 }
 
-/** What is rendered of one part at a time; a megabyte in one line would freeze the page. */
+/** Maximum number of characters to render at once. A megabyte in one line would freeze the page. */
 export const shownChars = 65_536;
 
-/** Contract: a character of two halves is never cut between them. */
+/** Contract: never cuts a surrogate pair in two. */
 export function cutText(text: string, chars: number): Cut {
   if (text.length <= chars) return { text, left: 0 };
   const last = text.charCodeAt(chars - 1);
@@ -37,7 +40,7 @@ export interface Piece {
   readonly isHit: boolean;
 }
 
-/** More words, or more hits in one passage, show nobody anything. */
+/** More words, or more hits in one passage, would not help the reader. */
 const wordsMost = 16;
 const hitsMost = 500;
 const leastWord = 2;
@@ -51,10 +54,10 @@ export function wordsOf(query: string): readonly string[] {
   return [...new Set(words)].slice(0, wordsMost);
 }
 
-/** The text with each occurrence of a word marked; joined again, the pieces are the text. */
+/** The text with each occurrence of a word marked. Joined together, the pieces are the text again. */
 export function markWords(text: string, words: readonly string[]): readonly Piece[] {
   const lower = text.toLowerCase();
-  // A few letters are longer in lower case: then places would not agree.
+  // A few letters get longer in lower case. Then positions would not match, so the original text is searched.
   const searched = lower.length === text.length ? lower : text;
   const pieces: Piece[] = [];
   let at = 0;

@@ -1,4 +1,4 @@
-/** The charts of the turn history, as uPlot is told to draw them. Colours come from the theme. */
+/** The charts of the turn history, as options for uPlot. Colours come from the theme. */
 
 import type uPlot from "uplot";
 import { share, tokens } from "../format.ts";
@@ -49,10 +49,10 @@ export interface ChartOptions {
   readonly series: TurnSeries;
   readonly marks: readonly Mark[];
   readonly look: ChartLook;
-  /** With what the client's own requests would have taken. */
+  /** Also shows the size of the client's own requests. */
   readonly hasBefore: boolean;
   readonly paths: typeof uPlot.paths;
-  /** The turn that is pointed at, from 0. */
+  /** Index of the turn under the pointer, from 0. */
   readonly onpoint: (index: number | undefined) => void;
 }
 
@@ -61,7 +61,7 @@ export interface Chart {
   readonly data: uPlot.AlignedData;
 }
 
-/** Beyond this many turns columns would be thinner than their gaps. */
+/** With more turns than this, columns would be thinner than their gaps. */
 const columnsMost = 150;
 /** Both charts move together. */
 const syncKey = "turns";
@@ -84,7 +84,7 @@ function common({
 > {
   return {
     width: Math.max(200, width),
-    // As wide as the other's second axis: turns stand under each other.
+    // As wide as the second axis of the other chart, so that turns line up.
     padding: [18, hasMoney(series) ? axisWidth(width) : 8, 0, 0],
     legend: { show: false },
     select: { show: false, left: 0, top: 0, width: 0, height: 0 },
@@ -113,7 +113,7 @@ function turnsScale(numbers: readonly number[]): uPlot.Scale {
   return { time: false, range: [first - 0.5, (numbers.at(-1) ?? first) + 0.5] };
 }
 
-/** Each turn is level from half a turn before it to half a turn after: none is missing, even where there is one alone. */
+/** Each turn is a level line from half a turn before it to half a turn after it. So even a single turn is visible. */
 const levels: uPlot.Series.PathBuilder = (chart, seriesIndex, first, last) => {
   const [numbers = []] = chart.data;
   const values = chart.data[seriesIndex] ?? [];
@@ -128,7 +128,7 @@ const levels: uPlot.Series.PathBuilder = (chart, seriesIndex, first, last) => {
       continue;
     }
     const number = numbers[index] ?? 0;
-    // On whole pixels, at least one wide: no seams, and none is too thin to be seen.
+    // On whole pixels and at least one pixel wide, so that there are no seams and every turn is visible.
     const from = Math.round(chart.valToPos(number - 0.5, "x", true));
     const to = Math.max(from + 1, Math.round(chart.valToPos(number + 0.5, "x", true)));
     const y = chart.valToPos(value, scale, true);
@@ -212,7 +212,7 @@ function shortTokens(count: number): string {
   return count >= 10_000 && count < 1e6 ? `${Math.round(count / 1000)}k` : tokens(count);
 }
 
-/** A triangle over each compaction, a diamond over each fresh start: told apart by shape. */
+/** A triangle over each compaction and a diamond over each fresh start, so that the shape tells them apart. */
 function drawMarks(chart: uPlot, marks: readonly Mark[], look: ChartLook): void {
   const { ctx, bbox } = chart;
   const size = 5 * (globalThis.devicePixelRatio || 1);

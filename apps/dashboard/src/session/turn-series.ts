@@ -1,4 +1,4 @@
-/** Turns as columns for the charts: components stacked, limit, share of the cache, money. Pure. */
+/** Turns as columns for the charts: stacked components, limit, cache share, cost. Pure. */
 
 import type { TurnPoint } from "plimsoll/api";
 import type { CostReport } from "../api.ts";
@@ -8,15 +8,15 @@ type Column = (number | null)[];
 export interface TurnSeries {
   /** 1 is the oldest turn of the session. */
   readonly numbers: number[];
-  /** Stacked: each holds itself and all that stand below it. */
+  /** Stacked: each value includes all components below it. */
   readonly system: number[];
   readonly skills: number[];
   readonly tools: number[];
   readonly conversation: number[];
   readonly limit: number[];
-  /** What the client's own request would have taken. */
+  /** Size of the client's own request. */
   readonly before: Column;
-  /** Of what the model read, 0…1. */
+  /** Share of the input read from the cache, from 0 to 1. */
   readonly cached: Column;
   readonly usd: Column;
 }
@@ -41,12 +41,12 @@ export function seriesOf(turns: readonly TurnPoint[], firstNumber: number = 1): 
 
 const changed: ReadonlySet<TurnPoint["outcome"]> = new Set(["edited", "compacted", "recovered"]);
 
-/** What the client's own request would have taken, where that is not what went out. */
+/** Size of the client's own request, if Plimsoll sent something else. */
 export function savedFrom({ outcome, tokensBefore }: TurnPoint): number | undefined {
   return changed.has(outcome) ? tokensBefore : undefined;
 }
 
-/** What went out as it came is what it would have been without us, however it was counted. */
+/** A request that was sent as it came has the same size without Plimsoll, regardless of how it was counted. */
 function withoutUs(turn: TurnPoint): number | undefined {
   return turn.outcome === "passthrough" ? turn.measurement.total : savedFrom(turn);
 }
@@ -54,12 +54,12 @@ function withoutUs(turn: TurnPoint): number | undefined {
 export interface History {
   readonly turns: readonly TurnPoint[];
   readonly firstNumber: number;
-  /** Of the session; more than are listed where the list is partial. */
+  /** Number of turns of the session. More than listed if the list is partial. */
   readonly counted: number;
   readonly isPartial: boolean;
 }
 
-/** Of the session the newest turn has the number of all; those of a branch are counted by themselves. */
+/** In a session, the newest turn's number is the total count. Turns of a branch are counted separately. */
 export function historyOf(
   listed: readonly TurnPoint[],
   counted: number,
@@ -75,7 +75,7 @@ export function historyOf(
   };
 }
 
-/** Undefined where the provider told nothing. */
+/** Undefined if the provider reported nothing. */
 export function cachedShare({ usage }: TurnPoint): number | undefined {
   if (usage?.cacheReadTokens === undefined || usage.inputTokens <= 0) return undefined;
   return Math.min(1, usage.cacheReadTokens / usage.inputTokens);
@@ -86,7 +86,7 @@ export function oldestFirst(turns: readonly TurnPoint[]): readonly TurnPoint[] {
 }
 
 export interface Mark {
-  /** Of the turn, from 0. */
+  /** Index of the turn, from 0. */
   readonly index: number;
   readonly kind: "compacted" | "recovered";
 }
@@ -100,7 +100,7 @@ export function marksOf(turns: readonly TurnPoint[]): readonly Mark[] {
 export interface Totals {
   readonly usd?: number;
   readonly savedUsd?: number;
-  /** Of all that was read in turns whose provider told it. */
+  /** Cache share over all turns whose provider reported it. */
   readonly cached?: number;
   readonly compactions: number;
 }
@@ -122,7 +122,7 @@ export function totalsOf(turns: readonly TurnPoint[]): Totals {
   };
 }
 
-/** Of all turns of a session, where not all are listed. */
+/** Totals of all turns of a session, if not all are listed. */
 export function totalsOfCost(cost: CostReport): Totals {
   const { compactions, usd, savedUsd, cachedTokens, sentTokens, measured } = cost;
   const isCacheKnown = measured.cache > 0 && sentTokens > 0;
@@ -134,7 +134,7 @@ export function totalsOfCost(cost: CostReport): Totals {
   };
 }
 
-/** Undefined where none is known: unknown is not zero. */
+/** Undefined if no value is known, because unknown is not zero. */
 function sumOf(values: readonly (number | undefined)[]): number | undefined {
   const known = values.filter((value) => value !== undefined);
   return known.length === 0 ? undefined : known.reduce((sum, value) => sum + value, 0);

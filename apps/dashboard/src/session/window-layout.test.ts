@@ -20,7 +20,7 @@ const unitsOf = (...tokens: readonly number[]): readonly WindowUnit[] =>
     tokens: count,
     begins: "",
   }));
-/** Eight rows of 1,000 pixels for 8,000 tokens: a pixel for each token. */
+/** Eight rows of 1,000 pixels for 8,000 tokens: one pixel per token. */
 const layout = (...tokens: readonly number[]) =>
   layOut({ units: unitsOf(...tokens), window: 8000, limit: 6500 }, 1000);
 

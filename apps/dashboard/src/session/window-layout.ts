@@ -1,4 +1,4 @@
-/** The window as rows of equal capacity: where each unit stands, and which unit stands at a point. Pure geometry, in CSS pixels. */
+/** The window as rows of equal capacity: the place of each unit, and the unit at a point. Pure geometry, in CSS pixels. */
 
 import type { WindowPicture } from "plimsoll/api";
 
@@ -6,9 +6,9 @@ export interface Layout {
   readonly width: number;
   readonly height: number;
   readonly rows: number;
-  /** What the whole area holds, in tokens: the model's window, or the units where they are larger. */
+  /** Capacity of the whole area in tokens: the model's window, or the units if they are larger. */
   readonly capacity: number;
-  /** Token at which each unit begins; the last entry is where the last one ends. */
+  /** The token at which each unit begins. The last entry is the end of the last unit. */
   readonly starts: Float64Array;
 }
 
@@ -21,14 +21,16 @@ export interface Box {
 
 export const rowHeight = 22;
 const rowGap = 4;
-/** Room above the first and below the last row, for the load line and what it overshoots. */
+/** Space above the first and below the last row, for the load line and its overshoot. */
 export const margin = 6;
 const rowPitch = rowHeight + rowGap;
 
 const rowsLeast = 6;
-/** With more rows the page would be all picture. */
+/** With more rows, the picture would fill the page. */
 const rowsMost = 12;
-/** So long are all rows together at least, where there is room: a thousandth of the window is then wide enough to be pointed at. */
+/**
+ * Minimum length of all rows together in pixels, if there is room. A thousandth of the window is then wide enough to point at.
+ */
 const usualLength = 8000;
 const usualUnitWidth = 4;
 
@@ -58,7 +60,7 @@ export function topOf(row: number): number {
   return margin + row * rowPitch;
 }
 
-/** Where a token stands. The end of a row is the end of it, not the beginning of the next. */
+/** The position of a token. The end of a row belongs to that row, not to the next one. */
 export function pointOf(
   { width, rows, capacity }: Layout,
   token: number,
@@ -86,7 +88,7 @@ export function boxesOfUnit(layout: Layout, index: number): readonly Box[] {
   return boxesOf(layout, layout.starts[index] ?? 0, layout.starts[index + 1] ?? 0);
 }
 
-/** Which unit stands at a point; undefined between rows and in empty room. */
+/** The unit at a point. Undefined between rows and in empty space. */
 export function unitAt(layout: Layout, x: number, y: number): number | undefined {
   const { width, rows, capacity, starts } = layout;
   const row = Math.floor((y - margin) / rowPitch);
@@ -108,7 +110,10 @@ function unitOfToken(starts: Float64Array, token: number): number | undefined {
   return high < 0 ? undefined : low;
 }
 
-/** The selection that a key leads to; undefined: the key means nothing here. Without a selection, any of them takes the first unit. */
+/**
+ * The unit that a key selects. Undefined if the key has no meaning here. Without a
+ * selection, any of these keys selects the first unit, or the last one with End.
+ */
 export function unitByKey(
   layout: Layout,
   selected: number | undefined,
@@ -135,7 +140,7 @@ export function unitByKey(
   }
 }
 
-/** The unit above or below; the same one where there is none. */
+/** The unit above or below, or the same unit if there is none. */
 function unitInRow(layout: Layout, selected: number, step: 1 | -1): number {
   const { starts, capacity, rows } = layout;
   const middle = ((starts[selected] ?? 0) + (starts[selected + 1] ?? 0)) / 2;

@@ -1,4 +1,7 @@
-/** Paints the layout of a window: blocks by kind, cached prefix, handles, pins, the load line, and on a second sheet what is pointed at. */
+/**
+ * Paints the layout of a window: blocks by kind, cached prefix, handles, pins
+ * and the load line. A second layer shows the unit under the pointer.
+ */
 
 import type { SegmentKind, WindowPicture, WindowUnit } from "plimsoll/api";
 import {
@@ -13,7 +16,7 @@ import {
 
 export type Sheet = CanvasRenderingContext2D;
 
-/** Colours as the theme says them. */
+/** The theme's colours. */
 export interface Palette {
   readonly kinds: Readonly<Record<SegmentKind, string>>;
   readonly surface: string;
@@ -28,15 +31,15 @@ export interface Painting {
   readonly layout: Layout;
   readonly picture: WindowPicture;
   readonly palette: Palette;
-  /** Device pixels for one of CSS. */
+  /** Device pixels per CSS pixel. */
   readonly ratio: number;
-  /** All others stand back. */
+  /** All other kinds are faded. */
   readonly only?: SegmentKind | undefined;
   /** The label of the load line. */
   readonly label: string;
 }
 
-/** Between units that are at least this wide; narrower ones would be nothing but lines. */
+/** Minimum width of units with a hairline between them. Narrower ones would be nothing but lines. */
 const hairlineFrom = 3;
 const hairline = 1;
 const paleness = 0.18;
@@ -52,14 +55,14 @@ export function paintWindow(sheet: Sheet, painting: Painting): void {
   paintLoadLine(sheet, painting);
 }
 
-/** Edges fall on device pixels: neighbours touch, and nothing is blurred. */
+/** Edges are on device pixels, so that neighbours touch and nothing is blurred. */
 function fill(sheet: Sheet, { row, x, width }: Box, ratio: number, shorter = 0): void {
   const left = Math.round(x * ratio) / ratio;
   const right = Math.round((x + width) * ratio) / ratio - shorter;
   if (right > left) sheet.fillRect(left, topOf(row), right - left, rowHeight);
 }
 
-/** Plain up to the limit; beyond it hatched, because it is kept for the answer. */
+/** Plain up to the limit, and hatched beyond it, because that part is reserved for the answer. */
 function paintRoom(sheet: Sheet, { layout, picture, palette, ratio }: Painting): void {
   sheet.fillStyle = palette.room;
   for (const box of boxesOf(layout, 0, layout.capacity)) fill(sheet, box, ratio);
@@ -87,7 +90,7 @@ function paintUnits(sheet: Sheet, painting: Painting): void {
   sheet.globalAlpha = 1;
 }
 
-/** The last one a little shorter: a hairline to the next unit. */
+/** The last box is a little shorter, which leaves a hairline to the next unit. */
 function fillAll(sheet: Sheet, boxes: readonly Box[], ratio: number, shorter: number): void {
   for (const [at, box] of boxes.entries())
     fill(sheet, box, ratio, at === boxes.length - 1 ? shorter : 0);
@@ -97,7 +100,7 @@ function isWide({ width, rows, capacity }: Layout, tokens: number): boolean {
   return (tokens / capacity) * rows * width >= hairlineFrom;
 }
 
-/** Segments fill their unit, also where rounding made their sum another. */
+/** Segments fill their unit, even if rounding changed their sum. */
 function eachSegment(
   { segments, tokens }: WindowUnit,
   from: number,
@@ -113,7 +116,7 @@ function eachSegment(
   }
 }
 
-/** What the provider read from its cache is shaded, and underlined where it ends up being read. */
+/** The part read from the provider's cache is shaded and underlined. */
 function paintCached(sheet: Sheet, { layout, picture, palette }: Painting): void {
   for (const { row, x, width } of boxesOf(layout, 0, picture.cachedTokens ?? 0)) {
     sheet.globalAlpha = 0.25;
@@ -147,7 +150,7 @@ function paintPins(sheet: Sheet, { layout, picture, palette }: Painting): void {
 const overshoot = 3;
 const markRadius = 6;
 
-/** A line that steps down exactly where the limit falls: all before it may be used. */
+/** A line that steps down exactly at the limit. Everything before it may be used. */
 function paintLoadLine(sheet: Sheet, { layout, picture, palette, label }: Painting): void {
   if (picture.limit <= 0) return;
   const { row, x } = pointOf(layout, picture.limit);
@@ -169,7 +172,7 @@ interface LabelPlace extends Pick<Painting, "layout" | "palette" | "label"> {
   readonly x: number;
 }
 
-/** The mark and the figure, in the row of the line: behind it where there is room, else before it. */
+/** The mark and the figure, in the row of the line: after it if there is room, otherwise before it. */
 function paintLabel(sheet: Sheet, { layout, palette, label, row, x }: LabelPlace): void {
   sheet.font = `600 11px ${palette.font}`;
   sheet.textBaseline = "middle";
@@ -202,7 +205,7 @@ export interface Pointing {
   readonly hovered?: number | undefined;
 }
 
-/** The second sheet: it changes with every move, the first does not. */
+/** The second layer. It changes with every move of the pointer; the first one does not. */
 export function paintPointing(
   sheet: Sheet,
   { layout, palette, ratio, selected, hovered }: Pointing,
@@ -215,7 +218,7 @@ export function paintPointing(
   outline(sheet, layout, selected, { colour: palette.ink, width: 2.5 });
 }
 
-/** A unit that is too narrow to be seen is outlined wider than it is. */
+/** A unit that is too narrow to see is outlined wider than it is. */
 const leastOutline = 3;
 
 function outline(
@@ -247,7 +250,7 @@ function hatch(sheet: Sheet, colour: string, ratio: number, step: number): Canva
   }
   drawn.stroke();
   const pattern = sheet.createPattern(tile, "repeat");
-  // The sheet is scaled, the tile is not.
+  // The canvas is scaled, but the tile is not.
   pattern?.setTransform(new DOMMatrix().scale(1 / ratio));
   return pattern ?? colour;
 }
@@ -263,7 +266,7 @@ const kindVariables: Readonly<Record<SegmentKind, string>> = {
   handle: "--kind-handle",
 };
 
-/** As they hold for an element now. */
+/** The colours that apply to an element now. */
 export function paletteOf(element: Element): Palette {
   const style = getComputedStyle(element);
   const of = (name: string): string => style.getPropertyValue(name).trim() || "#888888";

@@ -1,13 +1,13 @@
-/** The settings as a form has them, and what may be saved. Pure. */
+/** The settings as form fields, and which values may be saved. Pure. */
 
 import type { ConfigAnswer, LimitSettings, ProgressSettings } from "plimsoll/api";
 
-/** Figures are text as long as somebody types. Rows have keys of their own: their names change while they are typed. */
+/** Figures stay text while the user types. Rows have their own keys, because their names change while they are typed. */
 export interface SettingsForm {
   readonly progress: ProgressSettings;
   readonly minLimit: string;
   readonly defaultLimit: string;
-  /** Of the limit. */
+  /** In percent of the limit. */
   readonly warningPercent: string;
   readonly agents: readonly AgentLimitRow[];
   readonly llms: readonly LlmLimitRow[];
@@ -26,18 +26,18 @@ export interface LlmLimitRow {
   readonly followDefault: boolean;
 }
 
-/** By field: `minLimit`, `agents.{key}.name` … Each is a sentence that says what to do. */
+/** By field: `minLimit`, `agents.{key}.name` … Each value is a sentence that says what to do. */
 export type Problems = Readonly<Record<string, string>>;
 
 export type CheckedForm =
   | { readonly kind: "valid"; readonly progress: ProgressSettings; readonly limits: LimitSettings }
   | { readonly kind: "invalid"; readonly problems: Problems };
 
-/** The service takes no more. */
+/** Maximum number of rows that the service accepts. */
 export const maxRows = 200;
 const maxName = 200;
 const maxTokens = 100_000_000;
-/** Names that a file of settings cannot have. */
+/** Names that a settings file cannot contain. */
 const forbiddenNames: ReadonlySet<string> = new Set(["__proto__", "constructor", "prototype"]);
 
 export function formOf({
@@ -63,14 +63,14 @@ export function formOf({
   };
 }
 
-/** The same values, whatever the keys of the rows. */
+/** Whether both have the same values, ignoring the keys of rows. */
 export function isSame(one: SettingsForm, other: SettingsForm): boolean {
   const withoutKeys = (form: SettingsForm): string =>
     JSON.stringify(form, (key, value: unknown) => (key === "key" ? undefined : value));
   return withoutKeys(one) === withoutKeys(other);
 }
 
-/** A key that no row has. */
+/** A key that no row has yet. */
 export function newKey(rows: readonly { readonly key: string }[]): string {
   const numbers = rows.map(({ key }) => Number(key.slice(1)) || 0);
   return `n${Math.max(0, ...numbers) + 1}`;
@@ -104,7 +104,7 @@ export function checkForm(form: SettingsForm): CheckedForm {
   return { kind: "valid", progress: form.progress, limits: limitsOf(form) };
 }
 
-/** Of a form without problems. */
+/** For a form without problems. */
 function limitsOf(form: SettingsForm): LimitSettings {
   return {
     min_limit: Number(form.minLimit),
@@ -121,7 +121,7 @@ function limitsOf(form: SettingsForm): LimitSettings {
   };
 }
 
-/** Limits below the lowest are raised to it: said beside them, and no reason not to save. */
+/** A limit below the lowest one is raised to it. The page says so next to the field, and the form can still be saved. */
 export function raisedTo(form: SettingsForm, limit: string): number | undefined {
   const [least, given] = [wholeOf(form.minLimit), wholeOf(limit)];
   return least !== undefined && given !== undefined && given < least ? least : undefined;
@@ -143,7 +143,7 @@ function problemOfPercent(text: string): string | undefined {
   return percent >= 0 && percent <= 100 ? undefined : "Give a share from 0 to 100 percent.";
 }
 
-/** Kinds of models are the same in upper and lower case; agents are not. */
+/** Names of models ignore upper and lower case. Names of agents do not. */
 function problemOfName(
   name: string,
   others: readonly string[],
@@ -152,7 +152,7 @@ function problemOfName(
   const wanted = sameAs(name.trim());
   if (wanted === "") return "Give a name, or remove the row.";
   if (wanted.length > maxName) return `Give a name of at most ${maxName} characters.`;
-  if (forbiddenNames.has(wanted)) return "Give another name: this one cannot be stored.";
+  if (forbiddenNames.has(wanted)) return "Give another name. This one cannot be stored.";
   const isTwice = others.filter((other) => sameAs(other.trim()) === wanted).length > 1;
-  return isTwice ? "This name is there twice: remove one of the rows." : undefined;
+  return isTwice ? "This name appears twice. Remove one of the rows." : undefined;
 }

@@ -1,10 +1,10 @@
-/** The token of this tab: it comes in the fragment of the address, and goes when the tab is closed. */
+/** The token of this tab. It comes in the fragment of the address and is forgotten when the tab is closed. */
 
 const key = "plimsoll.token";
-/** Where the browser keeps nothing for us, it lives as long as the page. */
+/** If the browser stores nothing, the token lasts as long as the page. */
 let inMemory = "";
 
-/** Empty: there is none. */
+/** Empty if there is none. */
 export function tabToken(): string {
   try {
     return sessionStorage.getItem(key) ?? inMemory;
@@ -19,11 +19,11 @@ export function keepToken(token: string): void {
     if (token === "") sessionStorage.removeItem(key);
     else sessionStorage.setItem(key, token);
   } catch {
-    // Storage is switched off: kept in memory.
+    // Storage is disabled, so the token stays in memory.
   }
 }
 
-/** `#token=…`, as `plimsoll serve` prints it; undefined: the fragment is something else. */
+/** `#token=…`, as `plimsoll serve` prints it. Undefined if the fragment is something else. */
 export function tokenInFragment(hash: string): string | undefined {
   const found = /^#token=([^&/]+)$/.exec(hash)?.[1];
   if (found === undefined) return undefined;

@@ -2,7 +2,7 @@
 
 import type { CompactionPhase } from "plimsoll/events";
 
-/** The nine phases have one each. */
+/** Each of the nine phases has its own icon. */
 const drawings = {
   detection: "M7 2.5a4.5 4.5 0 1 1 0 9 4.5 4.5 0 0 1 0-9M10.4 10.4 14 14",
   "summarize-old": "M2.5 3h11M2.5 6.5h11M4.5 10h7M6.5 13.5h3",

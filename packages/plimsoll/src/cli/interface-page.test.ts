@@ -23,7 +23,7 @@ function codeIn(text: string): readonly string[] {
 
 const commandRows = rowsBelow("Commands");
 
-/** What the page says in the row of a command. */
+/** The page's description of a command. */
 function rowOf(name: string): string {
   const row = commandRows.find(([, names = ""]) =>
     codeIn(names).some((code) => code.split(" ").slice(0, 2).join(" ") === `plimsoll ${name}`),
@@ -31,7 +31,7 @@ function rowOf(name: string): string {
   return (row ?? []).join(" ");
 }
 
-/** Every command has these, or has them where it reads or prints data: the page says so once. */
+/** Flags that every command has, or every command that reads or prints data. The page names them once. */
 const common: ReadonlySet<string> = new Set(["--help", "--json", "--data", "--config"]);
 
 function flagsOf(command: Command): readonly string[] {
@@ -39,7 +39,7 @@ function flagsOf(command: Command): readonly string[] {
   return flags.filter((flag) => !common.has(flag));
 }
 
-/** Of the flags in a row, also those of the second command in it. */
+/** The flags in a row, including those of a second command in it. */
 function flagsIn(row: string): readonly string[] {
   const flags = row.match(/(?<![\w-])--?[a-z][\w-]*/g) ?? [];
   return [...new Set(flags)].filter((flag) => !common.has(flag));

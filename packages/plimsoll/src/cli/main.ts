@@ -1,4 +1,4 @@
-/** The command line: argv in, text out. Each command is in a file of its own, loaded when it is called. */
+/** The command line: argv in, text out. Each command has its own file, which is loaded when the command is called. */
 
 import { readFileSync } from "node:fs";
 import { Command, CommanderError, InvalidArgumentError } from "commander";
@@ -45,19 +45,19 @@ function secondsOf(text: string): number {
   throw new InvalidArgumentError("give a number of seconds.");
 }
 
-/** Of an option that may be given several times. */
+/** Collects the values of an option that may be given several times. */
 function collect(text: string, before: readonly string[] = []): readonly string[] {
   return [...before, text];
 }
 
 /** Exit code 0, 1 (failed) or 2 (wrong usage). */
 export async function main(argv: readonly string[]): Promise<void> {
-  // Whoever reads us may have seen enough.
+  // The reader of the output may close it early.
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
     if (error.code === "EPIPE") process.exit(0);
     throw error;
   });
-  // A complaint that nobody reads is no reason to stop.
+  // A closed standard error is no reason to stop.
   process.stderr.on("error", () => undefined);
   try {
     await program().parseAsync([...argv]);
@@ -108,7 +108,7 @@ export function program(): Command {
 
   example(withData(root.command("inspect")), "plimsoll inspect request.json")
     .description("show what fills the window, by component and unit")
-    .argument("[what]", "a request body in a file, or a session id; without: the newest session")
+    .argument("[what]", "a file with a request body, or a session id (default: the newest session)")
     .option("--json", "as JSON")
     .action(async (what: string | undefined, flags: Flags) =>
       (await import("./commands/inspect.ts")).runInspect(what, flags),
@@ -116,15 +116,15 @@ export function program(): Command {
 
   example(withData(root.command("sessions")), "plimsoll sessions --limit 20")
     .description("list the recorded sessions, newest first")
-    .option("--limit <n>", "how many", countOf, 20)
+    .option("--limit <n>", "maximum number of sessions", countOf, 20)
     .option("--json", "as JSON")
     .action(async (flags: Flags & { limit: number }) =>
       (await import("./commands/sessions.ts")).runSessions(flags),
     );
 
   example(withData(root.command("cost")), "plimsoll cost --all")
-    .description("show what a session has cost and saved, in tokens and money")
-    .argument("[session]", "a session id; without: the newest session")
+    .description("show the cost and the savings of a session, in tokens and money")
+    .argument("[session]", "a session id (default: the newest session)")
     .option("--all", "all sessions together")
     .option("--json", "as JSON")
     .action(async (id: string | undefined, flags: CostFlags) =>
@@ -133,9 +133,9 @@ export function program(): Command {
 
   example(withData(root.command("log")), "plimsoll log ses_… --full")
     .description("print the log of a session: every message as it came")
-    .argument("[session]", "session id; without: the newest session")
-    .option("--branch <id>", "only what was said on this branch; without: on all of them")
-    .option("--full", "whole messages instead of their first line")
+    .argument("[session]", "session id (default: the newest session)")
+    .option("--branch <id>", "only the messages of this branch (default: all branches)")
+    .option("--full", "print whole messages instead of their first line")
     .option("--json", "one JSON object per line")
     .action(async (session: string | undefined, flags: Flags) =>
       (await import("./commands/sessions.ts")).runLog(session, flags),
@@ -149,11 +149,13 @@ export function program(): Command {
   addTop(root);
 
   example(withData(root.command("mcp")), "claude mcp add plimsoll -- plimsoll mcp")
-    .description("MCP server on standard input and output: read, search and compact your sessions")
+    .description(
+      "run an MCP server on standard input and output, to read, search and compact your sessions",
+    )
     .action(async (flags: Flags) => (await import("./commands/mcp.ts")).runMcp(flags, version));
 
   example(withData(root.command("doctor")), "plimsoll doctor")
-    .description("check the set-up and say what to do")
+    .description("check the set-up and say how to fix problems")
     .option("--json", "as JSON")
     .action(async (flags: Flags) => (await import("./commands/doctor.ts")).runDoctor(flags));
 
@@ -162,36 +164,46 @@ export function program(): Command {
 
 function addCompaction(root: Command): void {
   example(withData(root.command("compact")), "plimsoll compact request.json --budget 20000")
-    .description("bring a conversation to a number of tokens; the result goes to standard output")
+    .description(
+      "reduce a conversation to a number of tokens; prints the result to standard output",
+    )
     .argument(
       "[what]",
-      "a request or transcript in a file, or a session id; without: the newest session",
+      "a file with a request or transcript, or a session id (default: the newest session)",
     )
-    .option("--budget <tokens>", "how many tokens may stay", countOf)
-    .option("--branch <id>", "of a session; without: the branch that was sent last")
+    .option("--budget <tokens>", "maximum number of tokens to keep", countOf)
+    .option("--branch <id>", "branch of the session (default: the branch that was sent last)")
     .option("--format <name>", "auto, anthropic, openai-chat, openai-responses (default: auto)")
-    .option("--jsonl", "cases on standard input, answers on standard output, one per line")
-    .option("--receipt <file>", "what was done, as JSON, into a file")
-    .option("--json", "what was done, as JSON")
+    .option(
+      "--jsonl",
+      "read cases from standard input and write answers to standard output, one per line",
+    )
+    .option("--receipt <file>", "write a receipt of the compaction to a file, as JSON")
+    .option("--json", "print the receipt as JSON")
     .action(async (what: string | undefined, flags: CompactFlags) =>
       (await import("./commands/compact.ts")).runCompact(what, flags),
     );
 
   example(withData(root.command("receipts")), "plimsoll receipts ses_…")
-    .description("show what each compaction took out, what survived, and what it saved")
-    .argument("[session]", "session id; without: the newest session")
+    .description("show what each compaction removed, kept and saved")
+    .argument("[session]", "session id (default: the newest session)")
     .option("--json", "as JSON")
     .action(async (session: string | undefined, flags: Flags) =>
       (await import("./commands/receipts.ts")).runReceipts(session, flags),
     );
 
   example(withData(root.command("recall")), 'plimsoll recall "which port does the proxy use"')
-    .description("search a session for what answers a query, also what left the window")
-    .argument("[query]", "what to look for")
-    .option("--session <id>", "session id; without: the newest session")
-    .option("--budget <tokens>", "how many tokens the passages may have", countOf, 2000)
+    .description(
+      "search a session for passages that answer a query, including content outside the window",
+    )
+    .argument("[query]", "text to search for")
+    .option("--session <id>", "session id (default: the newest session)")
+    .option("--budget <tokens>", "maximum number of tokens of all passages", countOf, 2000)
     .option("--json", "as JSON")
-    .option("--jsonl", "archives and queries on standard input, passages on standard output")
+    .option(
+      "--jsonl",
+      "read archives and queries from standard input, and write passages to standard output",
+    )
     .action(async (query: string | undefined, flags: RecallFlags) =>
       (await import("./commands/recall.ts")).runRecall(query, flags),
     );
@@ -199,17 +211,23 @@ function addCompaction(root: Command): void {
 
 function addReplay(root: Command): void {
   example(withData(root.command("replay")), "plimsoll replay traces.jsonl --window-share 0.33")
-    .description("replay recorded conversations under several policies, and show what each costs")
+    .description(
+      "replay recorded conversations under several policies, and show the cost of each policy",
+    )
     .argument(
       "<trace...>",
-      "lines of JSON with messages (also gzipped), request bodies, session ids",
+      "files with lines of JSON that have messages (may be gzipped), request bodies, or session ids",
     )
     .option("--policy <name>", "none, tail, clear, plimsoll, ideal; may be repeated", collect)
-    .option("--window <tokens>", "the window (default: the model's own)", countOf)
-    .option("--window-share <share>", "the window, as a share of each conversation", shareOf)
-    .option("--model <name>", "whose window and prices (default: as recorded)")
+    .option("--window <tokens>", "size of the window (default: the model's own)", countOf)
+    .option(
+      "--window-share <share>",
+      "size of the window, as a share of each conversation",
+      shareOf,
+    )
+    .option("--model <name>", "model whose window and prices are used (default: as recorded)")
     .option("--wire <name>", "anthropic, openai-chat, openai-responses (default: as recorded)")
-    .option("--seconds-per-turn <n>", "from one request to the next (default: 20)", secondsOf)
+    .option("--seconds-per-turn <n>", "time from one request to the next (default: 20)", secondsOf)
     .option("--json", "as JSON")
     .action(async (traces: readonly string[], flags: ReplayFlags) =>
       (await import("./commands/replay.ts")).runReplay(traces, flags),
@@ -218,9 +236,11 @@ function addReplay(root: Command): void {
 
 function addReport(root: Command): void {
   example(withData(root.command("report")), "plimsoll report ses_… --html report.html")
-    .description("tell what a session took, saved and cost, as text or as a page with pictures")
-    .argument("[session]", "session id; without: the newest session")
-    .option("--html <file>", "one HTML file with pictures, that needs nothing else")
+    .description(
+      "report the size, savings and cost of a session, as text or as a page with pictures",
+    )
+    .argument("[session]", "session id (default: the newest session)")
+    .option("--html <file>", "write one self-contained HTML file with pictures")
     .option("--json", "as JSON")
     .action(async (session: string | undefined, flags: ReportFlags) =>
       (await import("./report/report.ts")).runReport(session, flags, version),
@@ -233,11 +253,14 @@ function addToolSearch(root: Command): void {
     'plimsoll tool-search "merge two PDFs" --catalogue tools.json',
   )
     .description("find the tools of a catalogue that a query asks for, best first")
-    .argument("[query]", "what the tool shall do")
+    .argument("[query]", "description of the tool you need")
     .option("--catalogue <file>", "tools as JSON: a list, a request body, or an MCP tools/list")
-    .option("-k <n>", "how many", countOf, 10)
+    .option("-k <n>", "maximum number of tools", countOf, 10)
     .option("--json", "as JSON")
-    .option("--jsonl", "catalogues and queries on standard input, names on standard output")
+    .option(
+      "--jsonl",
+      "read catalogues and queries from standard input, and write names to standard output",
+    )
     .action(async (query: string | undefined, flags: ToolSearchFlags) =>
       (await import("./commands/tool-search.ts")).runToolSearch(query, flags),
     );
@@ -247,14 +270,14 @@ function addTop(root: Command): void {
   example(withData(root.command("top")), "plimsoll top")
     .description("watch the sessions of the running service in the terminal, and steer them")
     .option("--once", "print one frame as plain text and exit")
-    .option("--no-color", "without colours (also: NO_COLOR in the environment)")
+    .option("--no-color", "print without colours (NO_COLOR in the environment does the same)")
     .action(async (flags: TopFlags) => (await import("./top/top.ts")).runTop(flags));
 }
 
 function addTimeTravel(root: Command): void {
   example(withData(root.command("edits")), "plimsoll edits ses_…")
-    .description("list what was taken out of the view of a session, why, and what it saved")
-    .argument("[session]", "session id; without: the newest session")
+    .description("list the edits of a session's view, with their reasons and savings")
+    .argument("[session]", "session id (default: the newest session)")
     .option("--json", "as JSON")
     .action(async (session: string | undefined, flags: Flags) =>
       (await import("./commands/edits.ts")).runEdits(session, flags),
@@ -262,7 +285,7 @@ function addTimeTravel(root: Command): void {
 
   example(withData(root.command("checkpoints")), "plimsoll checkpoints")
     .description("list the points to which the view of a session can be restored")
-    .argument("[session]", "session id; without: the newest session")
+    .argument("[session]", "session id (default: the newest session)")
     .option("--json", "as JSON")
     .action(async (session: string | undefined, flags: Flags) =>
       (await import("./commands/edits.ts")).runCheckpoints(session, flags),
@@ -270,20 +293,20 @@ function addTimeTravel(root: Command): void {
 
   example(withData(root.command("undo")), "plimsoll undo --edit 7")
     .description(
-      "take back the last edit of a session, or one by its number, with all that was made with it",
+      "undo the last edit of a session, or one by its number, with all edits made together with it",
     )
-    .argument("[session]", "session id; without: the newest session")
-    .option("--edit <number>", "which edit", countOf)
-    .option("--branch <id>", "of this branch; without: where the last edit was made")
+    .argument("[session]", "session id (default: the newest session)")
+    .option("--edit <number>", "number of the edit", countOf)
+    .option("--branch <id>", "branch to undo on (default: the branch of the last edit)")
     .option("--json", "as JSON")
     .action(async (session: string | undefined, flags: Flags) =>
       (await import("./commands/steer.ts")).runUndo(session, flags),
     );
 
   example(withData(root.command("restore")), "plimsoll restore cp_7")
-    .description("show the model an earlier view again, with everything that was said since")
+    .description("show the model an earlier view again, plus all messages since then")
     .argument("<point>", "a checkpoint, the number of an edit, or a time")
-    .option("--session <id>", "session id; without: the newest session")
+    .option("--session <id>", "session id (default: the newest session)")
     .option("--json", "as JSON")
     .action(async (point: string, flags: Flags) =>
       (await import("./commands/steer.ts")).runRestore(point, flags),

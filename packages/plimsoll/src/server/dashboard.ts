@@ -1,4 +1,7 @@
-/** The dashboard's files, built into the package: read once, served from memory, under a policy that lets nothing foreign in (threat T17). */
+/**
+ * The dashboard's files, built into the package. They are read once and served from
+ * memory, with a policy that blocks everything foreign (threat T17).
+ */
 
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
@@ -8,7 +11,7 @@ import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import { PlimsollError } from "../message/error.ts";
 
-/** By path, as a browser asks for it. */
+/** Files by the path that a browser requests. */
 export type Dashboard = ReadonlyMap<string, DashboardFile>;
 
 interface DashboardFile {
@@ -16,7 +19,7 @@ interface DashboardFile {
   readonly bytes: Uint8Array;
   readonly packed: Uint8Array;
   readonly tag: string;
-  /** Its name changes with its content. */
+  /** The file's name changes with its content. */
   readonly isLasting: boolean;
 }
 
@@ -29,10 +32,10 @@ const types: ReadonlyMap<string, string> = new Map([
   [".svg", "image/svg+xml"],
 ]);
 
-/** Files of other kinds are none of ours. More than this is not the dashboard. */
+/** Files of other types do not belong to the dashboard. It never has more files than this. */
 const maxFiles = 100;
 
-/** Empty when it was not built. */
+/** Empty if the dashboard was not built. */
 export function loadDashboard(folder: string = builtFolder): Dashboard {
   if (!existsSync(join(folder, "index.html"))) return new Map();
   const names = readdirSync(folder, { recursive: true, encoding: "utf8" })
@@ -57,7 +60,7 @@ function readOne(file: string, path: string): DashboardFile {
   };
 }
 
-/** Scripts and styles of the service's own, requests to the service itself, and no text that becomes markup. */
+/** Allows only the service's own scripts and styles and requests to the service itself. Text can never become markup. */
 const policy = [
   "default-src 'none'",
   "script-src 'self'",

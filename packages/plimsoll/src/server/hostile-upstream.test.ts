@@ -1,4 +1,4 @@
-/** Upstreams that report figures which are none, and upstreams that quote the key which they refuse. */
+/** Upstreams that report invalid figures, and upstreams that quote the key that they refuse. */
 
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
@@ -94,7 +94,7 @@ function reply(response: ServerResponse, isStreamed: boolean, body: string, stat
   response.writeHead(status, { "content-type": type }).end(body);
 }
 
-/** One answer as a wire writes it, with this text as its usage. */
+/** One answer in a wire's format, with this text as its usage. */
 function answerWith({ wire, isStreamed }: Way, figure: string): string {
   const usage =
     wire === "openai-chat"
@@ -151,7 +151,7 @@ function failureWith({ wire, isStreamed }: Way, message: string): string {
   return `event: error\ndata: ${JSON.stringify({ ...error, type: "error", code: "auth" })}\n\n`;
 }
 
-/** Everything that was kept or told of all turns, as one text. */
+/** Everything stored or reported about all turns, as one text. */
 async function kept(): Promise<string> {
   const authorization = "Bearer owner-token";
   const api = async (path: string): Promise<string> =>

@@ -1,4 +1,6 @@
-/** Packed bodies and answers: refused by what they unpack to, counted while it comes, and never unpacked further than that. */
+/**
+ * Compressed bodies and answers: refused by their unpacked size, counted while they arrive, and never unpacked beyond the limit.
+ */
 
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -30,7 +32,7 @@ const bombOf = (encoding: Encoding): Buffer<ArrayBuffer> =>
 let server: Server;
 let url: string;
 let bounds: { maxBytes: number; inFlight: BytesInFlight };
-/** All bytes that were ever held: packed ones, and every piece that was unpacked. */
+/** All bytes ever held: compressed ones, and every unpacked piece. */
 let taken = 0;
 
 function boundsOf(maxBytes: number, maxInFlight: number): typeof bounds {
@@ -87,7 +89,7 @@ async function send(body: Buffer<ArrayBuffer>, encoding: string): Promise<[numbe
 test.each(encodings)("six small bodies of %s do not become gigabytes", async (encoding) => {
   const bomb = bombOf(encoding);
   const answers = await Promise.all(Array.from({ length: 6 }, () => send(bomb, encoding)));
-  const message = `The body unpacks to more than ${maxUnpackRatio} times its size: send it plain.`;
+  const message = `The body unpacks to more than ${maxUnpackRatio} times its size. Send it uncompressed.`;
   const refusal = { type: "error", error: { type: "request_too_large", message } };
   expect(answers.map(([status, text]) => [status, JSON.parse(text)])).toEqual(
     answers.map(() => [413, expect.objectContaining(refusal)]),
@@ -104,7 +106,7 @@ test.each(encodings)("a body of a million equal lines is read from %s", async (e
   expect(await send(packed, encoding)).toEqual([200, String(text.length)]);
 });
 
-/** Hexadecimal digits pack to about half. */
+/** Hexadecimal digits compress to about half. */
 function hardToPack(bytes: number): Buffer<ArrayBuffer> {
   let seed = 1;
   const words = new Uint32Array(bytes / 8).map(() => {

@@ -1,4 +1,4 @@
-/** The service on one port: model routes, API, events, MCP, metrics. Limits and shutdown are here. */
+/** The service on one port: model routes, API, events, MCP and metrics. Limits and shutdown are here. */
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -27,7 +27,7 @@ export interface ServerOptions {
   readonly port: number;
   readonly token: string;
   readonly storeKey: Uint8Array;
-  /** The user's own, whether it is there or not. */
+  /** Path of the user's own configuration file, whether or not it exists. */
   readonly configFile: string;
   readonly version: string;
   readonly warn: (message: string) => void;
@@ -36,15 +36,15 @@ export interface ServerOptions {
 export interface RunningServer {
   readonly url: string;
   readonly port: number;
-  /** Lets running answers finish, for a while. */
+  /** Gives running answers some time to finish. */
   close(): Promise<void>;
 }
 
-/** Slow senders of headers or bodies hold a connection no longer than this (threat T15). */
+/** Maximum time for a client to send its headers or its body (threat T15). */
 const headersTimeoutMs = 10_000;
 const requestTimeoutMs = 120_000;
 const maxConnections = 10_000;
-/** Running answers get this long to finish; well within what supervisors allow before they kill. */
+/** Running answers get this long to finish, well within the time that supervisors allow before they kill a process. */
 const shutdownMs = 2500;
 
 interface Service extends ServerOptions, ServiceWorld {
@@ -108,7 +108,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   };
 }
 
-/** Loaded with its first request: most services are never asked. */
+/** MCP is loaded with its first request, because most services never get one. */
 function openMcp({ engine, version, warn }: ServerOptions): {
   readonly route: () => Promise<McpRoute>;
   readonly close: () => Promise<void>;
@@ -125,7 +125,7 @@ function openMcp({ engine, version, warn }: ServerOptions): {
   };
 }
 
-/** Where the requests of each provider go, by its name. */
+/** The base URL of each provider, by its name. */
 export function upstreamsOf(
   config: Config,
 ): ReadonlyMap<string, { readonly wire: ServedVendor; readonly baseUrl: string }> {
@@ -142,7 +142,7 @@ export function upstreamsOf(
     if (baseUrl === undefined) {
       throw new PlimsollError(
         "CONFIG_INVALID",
-        `providers.${name} needs a baseUrl: where should its requests go?`,
+        `providers.${name} needs a baseUrl, the address to which its requests are sent.`,
       );
     }
     upstreams.set(name, { wire, baseUrl });
@@ -155,7 +155,7 @@ function listen(server: Server, { host, port }: ServerOptions): Promise<void> {
     server.once("error", (cause) => {
       const isTaken = "code" in cause && cause.code === "EADDRINUSE";
       const message = isTaken
-        ? `Port ${port} on ${host} is in use: stop what runs there, or choose another with --port.`
+        ? `Port ${port} on ${host} is already in use. Stop the program that uses it, or choose another port with --port.`
         : `Cannot listen on ${host}:${port}: ${errorMessage(cause)}.`;
       reject(new PlimsollError("LISTEN_FAILED", message, { cause }));
     });
@@ -204,10 +204,10 @@ async function handle(
   }
 }
 
-/** Codex tries a WebSocket first, and takes this answer for "use HTTP". */
+/** Codex tries a WebSocket first and understands this answer as "use HTTP". */
 function refuseWebSocket(request: IncomingMessage): void {
   if (request.headers.upgrade?.toLowerCase() !== "websocket") return;
-  throw new PlimsollError("NOT_FOUND", "There is no WebSocket here: use HTTP.", { status: 426 });
+  throw new PlimsollError("NOT_FOUND", "WebSockets are not supported. Use HTTP.", { status: 426 });
 }
 
 async function answer(

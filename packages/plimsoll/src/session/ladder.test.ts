@@ -161,7 +161,7 @@ describe.each(CASES)("$wire, $moment", ({ wire, moment }) => {
       expect(await talk.degraded()).toContainEqual(
         expect.objectContaining({
           rung: "view",
-          reason: "the store could not keep what would be cut",
+          reason: "the store could not keep the content that would be removed",
         }),
       );
     });

@@ -41,7 +41,7 @@ describe("where nobody asks for telemetry", () => {
     expect([loads, warnings]).toEqual([0, []]);
     await openTelemetry({ ...options, env: endpoint });
     expect(loads).toBe(1);
-    expect(warnings).toEqual(["no telemetry is exported: there is no exporter"]);
+    expect(warnings).toEqual(["telemetry is not exported: there is no exporter"]);
     await engine.close();
     vi.doUnmock("../../src/server/telemetry/export.ts");
   });

@@ -1,4 +1,4 @@
-/** `plimsoll compact` as it is typed: what it prints, what it refuses, and with which exit code. */
+/** `plimsoll compact` on the command line: what it prints and refuses, and its exit codes. */
 
 import { execFile } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -37,7 +37,7 @@ function run(words: readonly string[], input?: string): Promise<Ran> {
   });
 }
 
-/** In this process: what it would print. */
+/** Runs the command in this process and returns its output. */
 async function runHere(file: string, flags: CompactFlags): Promise<Omit<Ran, "code">> {
   const printed = vi.spyOn(console, "log").mockImplementation(() => undefined);
   const told = vi.spyOn(console, "error").mockImplementation(() => undefined);
@@ -111,7 +111,7 @@ describe("what was done", () => {
   test("nothing, where it fits already", async () => {
     const { stdout, stderr } = await runHere(file, { budget: 1_000_000 });
     expect(JSON.parse(stdout)).toEqual(bodyOn("openai-chat"));
-    expect(stderr).toContain("nothing had to go");
+    expect(stderr).toContain("nothing was removed");
   });
 });
 
@@ -120,7 +120,7 @@ describe("wrong use gets one sentence", () => {
   const budget = 900;
   test.each<[string, string, CompactFlags, string]>([
     ["no budget", good, {}, "--budget"],
-    ["an unknown format", good, { budget, format: "morse" }, '"morse" is not known'],
+    ["an unknown format", good, { budget, format: "morse" }, 'no format "morse"'],
     ["a file that is no JSON", fileWith("bad.json", "{oops"), { budget }, "cannot be read as JSON"],
     ["JSON without messages", fileWith("none.json", { model: "x" }), { budget }, "no messages"],
     ["an empty list", fileWith("empty.json", []), { budget }, "no messages"],
@@ -139,7 +139,7 @@ describe("wrong use gets one sentence", () => {
   test.each([
     ["no budget", [good], 2, "--budget"],
     ["a budget that is no number", [good, "--budget", "many"], 2, "many"],
-    ["a budget that is too small", [good, "--budget", "3"], 1, "cannot be brought to 3 tokens"],
+    ["a budget that is too small", [good, "--budget", "3"], 1, "cannot be reduced to 3 tokens"],
   ])("%s, with its exit code and nothing on standard output", async (_, words, code, sentence) => {
     const ran = await run(words);
     expect(ran).toMatchObject({ code, stdout: "" });
@@ -189,13 +189,13 @@ describe("lines of JSON", () => {
     expect(failure).toBeUndefined();
     expect(lines[0]).toEqual({
       id: "tiny",
-      error: expect.stringContaining("cannot be brought to 2 tokens"),
+      error: expect.stringContaining("cannot be reduced to 2 tokens"),
     });
     expect(lines[1]?.messages?.length).toBeGreaterThan(1);
   });
 
   test.each([
-    ["no JSON", "{oops", "Line 2 cannot be used: it is no JSON object"],
+    ["no JSON", "{oops", "Line 2 cannot be used: it is not a JSON object"],
     [
       "no messages",
       JSON.stringify({ kind: "future", id: "x", budgetTokens: 9 }),

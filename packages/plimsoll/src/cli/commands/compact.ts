@@ -1,4 +1,4 @@
-/** `plimsoll compact`: a file, a session, or lines of JSON, brought to a number of tokens. */
+/** `plimsoll compact`: reduces a file, a session, or lines of JSON to a number of tokens. */
 
 import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import type { Writable } from "node:stream";
@@ -19,11 +19,11 @@ import { runCompactSession } from "./steer.ts";
 
 export type CompactFlags = Flags & {
   readonly budget?: number;
-  /** Of a session. */
+  /** Branch of a session. */
   readonly branch?: string;
   readonly format?: string;
   readonly jsonl?: boolean;
-  /** A file for the receipt. */
+  /** File to write the receipt to. */
   readonly receipt?: string;
   readonly json?: boolean;
 };
@@ -42,14 +42,14 @@ export async function runCompact(what: string | undefined, flags: CompactFlags):
   if (what !== undefined && !what.startsWith("ses_"))
     throw new PlimsollError(
       "USAGE",
-      `${what} is neither a file nor a session id: give a transcript or a request, or an id from \`plimsoll sessions\`.`,
+      `${what} is neither a file nor a session id. Give a file with a transcript or a request, or an id from \`plimsoll sessions\`.`,
     );
   await runCompactSession(what, flags);
 }
 
 /**
- * Cases of the kinds future and evidence; all other lines are passed over. Contract: answers in the order of the lines,
- * each from its own line only.
+ * Handles cases of the kinds future and evidence, and skips all other lines. Contract:
+ * answers in the order of the lines, and each answer uses only its own line.
  */
 export async function runCompactJsonl(
   input: Input,
@@ -75,13 +75,15 @@ export async function runCompactJsonl(
   }
 }
 
-/** The case files count a message as it is searched: its text, then each call behind a line feed, its arguments on lines. */
+/**
+ * The case files count a message in its searchable form: its text, then each call after a line feed, with its arguments on lines.
+ */
 export function countedTexts(message: Message): readonly string[] {
   const isBareCall = message.parts[0]?.kind === "tool-call";
   return [`${isBareCall ? "\n" : ""}${searchableText(message)}`];
 }
 
-/** What cannot be brought to its budget is no reason to stop: the line says why. */
+/** A case that cannot be reduced to its budget does not stop the command. Its line gives the reason. */
 async function answer(
   plimsoll: Plimsoll,
   messages: readonly JsonObject[],
@@ -110,7 +112,10 @@ const maxFileBytes = 256 * 1024 * 1024;
 async function compactFile(file: string, flags: CompactFlags): Promise<void> {
   const { budget } = flags;
   if (budget === undefined)
-    throw new PlimsollError("USAGE", "Say how many tokens may stay: --budget 20000.");
+    throw new PlimsollError(
+      "USAGE",
+      "Give the number of tokens to keep, for example --budget 20000.",
+    );
   const { body, wire } = readTranscript(file, flags.format);
   const field = wires[wire].fields.messages;
   const messages = messagesOf(body, field);
@@ -143,27 +148,30 @@ function readTranscript(file: string, format: string | undefined): Transcript {
   if (wanted !== undefined && !Object.hasOwn(wires, wanted))
     throw new PlimsollError(
       "USAGE",
-      `The format "${wanted}" is not known: use auto, ${Object.keys(wires).join(", ")}.`,
+      `There is no format "${wanted}". Use auto, ${Object.keys(wires).join(", ")}.`,
     );
   const value = readJsonFile(file);
   const body = Array.isArray(value) ? bodyOfMessages(value as readonly JsonValue[]) : value;
   if (!isObject(body))
     throw new PlimsollError(
       "USAGE",
-      `${file} holds no conversation: give a JSON object with \`messages\`, or a list of messages.`,
+      `${file} contains no conversation. Give a JSON object with \`messages\`, or a list of messages.`,
     );
   return { body, wire: (wanted as WireName | undefined) ?? wireOfBody(body) };
 }
 
 function readJsonFile(file: string): unknown {
   if (statSync(file).size > maxFileBytes)
-    throw new PlimsollError("USAGE", `${file} is larger than ${maxFileBytes} bytes.`);
+    throw new PlimsollError(
+      "USAGE",
+      `${file} is larger than ${maxFileBytes} bytes. Give a smaller file.`,
+    );
   try {
     return JSON.parse(readFileSync(file, "utf8").replace(/^\uFEFF/, ""));
   } catch (cause) {
     throw new PlimsollError(
       "USAGE",
-      `${file} cannot be read as JSON (${errorMessage(cause)}): give a request body or a list of messages.`,
+      `${file} cannot be read as JSON (${errorMessage(cause)}). Give a request body or a list of messages.`,
     );
   }
 }
@@ -173,6 +181,6 @@ function messagesOf(body: JsonObject, field: string): readonly JsonObject[] {
   if (Array.isArray(list) && list.length > 0 && list.every(isObject)) return list;
   throw new PlimsollError(
     "USAGE",
-    `There are no messages in it: \`${field}\` must be a list of them.`,
+    `The file has no messages. \`${field}\` must be a list of messages.`,
   );
 }

@@ -1,4 +1,4 @@
-/** `plimsoll cost`: what sessions have cost, and what was saved, in tokens and money. */
+/** `plimsoll cost`: the cost of sessions and their savings, in tokens and money. */
 
 import { type Flags, loadSettings } from "../../config/config.ts";
 import type { CostFigures } from "../../prompt/cost.ts";
@@ -27,7 +27,7 @@ export async function runCost(id: string | undefined, flags: CostFlags): Promise
   console.log(flags.json === true ? harmlessJson(report) : costText(report));
 }
 
-/** The turns of each session are read once: that tells how far it is. */
+/** The turns of each session are read once, so counting these reads shows the progress. */
 function countingTurns(store: Store, progress: Progress): Store {
   let read = 0;
   return {
@@ -55,18 +55,18 @@ function costText(report: CostReport): string {
     ]),
     "",
     table([
-      ["model", "not sent", "saved", "compactions", "read anew", "spent on them"],
+      ["model", "not sent", "saved", "compactions", "read again", "spent on them"],
       ...rows.map(savedRow),
     ]),
     "",
     ...(measured.estimated === 0
       ? []
       : [
-          `No usage was reported for ${measured.estimated} of ${turns} turns: for these the cost is what they sent, as fresh input, without their answers.`,
+          `No usage was reported for ${measured.estimated} of ${turns} turns. Their cost is estimated from their input at the full price, without their answers.`,
         ]),
-    `Tokens and US dollars. Measured: ${measured.usage} of ${turns} turns, the cache in ${measured.cache} of them. What was saved and what compactions cost is estimated: at the price of the cache, as if the same had been sent without them.`,
+    `Tokens and US dollars. Measured: ${measured.usage} of ${turns} turns, the cache in ${measured.cache} of them. The savings and the cost of compactions are estimates: at the cache price, compared with the same requests without compactions.`,
     ...report.models.map(sourceLine),
-    ...(report.isPartial ? ["Only the newest sessions and turns were added up."] : []),
+    ...(report.isPartial ? ["Only the newest sessions and turns are included."] : []),
   ].join("\n");
 }
 
@@ -84,7 +84,7 @@ function paidRow(row: CostFigures & { readonly model: string }): readonly (strin
   ];
 }
 
-/** What was reported, and behind it what is only estimated. */
+/** The reported cost, followed by the estimated cost of turns without a report. */
 function paidText({ usd, estimatedUsd, measured }: CostFigures): string {
   if (measured.estimated === 0 || usd === null) return moneyText(usd);
   const estimated = `about ${moneyText(estimatedUsd)}`;
@@ -105,6 +105,6 @@ function savedRow(row: CostFigures & { readonly model: string }): readonly (stri
 
 function sourceLine({ model, prices }: ModelCost): string {
   return prices === undefined
-    ? `${harmless(model)}: prices unknown; set providers.….models.….prices in the configuration.`
+    ? `${harmless(model)}: prices unknown. Set providers.….models.….prices in the configuration.`
     : `${harmless(model)}: prices of ${prices.date}, ${prices.source}.`;
 }

@@ -1,4 +1,4 @@
-/** `plimsoll doctor`: is everything in place, and if not, what to do. */
+/** `plimsoll doctor`: checks the set-up and says how to fix problems. */
 
 import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -51,7 +51,10 @@ async function examine(flags: Flags): Promise<readonly Finding[]> {
     {
       check: "configuration",
       isGood: true,
-      message: providers.length === 0 ? "none: requests go to the vendors" : providers.join(", "),
+      message:
+        providers.length === 0
+          ? "none; requests go to the vendors' own addresses"
+          : providers.join(", "),
     },
     ...raisedLimits(settings.config).map(
       (message): Finding => ({ check: "limits", isGood: true, message }),
@@ -65,7 +68,7 @@ async function examine(flags: Flags): Promise<readonly Finding[]> {
 
 const uses = Object.keys(optionalPackages) as readonly OptionalUse[];
 
-/** Bad only where the configuration wants what cannot be had. */
+/** A missing package is a problem only if the configuration needs it. */
 async function checkPackages(use: OptionalUse, { config }: Settings): Promise<Finding> {
   const check = "packages";
   const installed = installedFor(use);
@@ -100,7 +103,11 @@ function hasChunking(order: readonly string[]): boolean {
 function checkFolder({ data }: Settings): Finding {
   const check = "data folder";
   if (!existsSync(data))
-    return { check, isGood: true, message: `${data} will be made by \`plimsoll serve\`` };
+    return {
+      check,
+      isGood: true,
+      message: `${data} does not exist yet; \`plimsoll serve\` creates it`,
+    };
   const [notice] = noticesOf(data, statSync(data));
   if (notice !== undefined) return { check, isGood: false, message: notice };
   const token = process.env["PLIMSOLL_TOKEN"] ? "PLIMSOLL_TOKEN" : join(data, "token");
@@ -128,7 +135,7 @@ async function checkService({ data }: Settings): Promise<Finding> {
     return {
       check,
       isGood: false,
-      message: "none on this data folder: start it with `plimsoll serve`",
+      message: "no service is running on this data folder; start it with `plimsoll serve`",
     };
   const { pid, url, problems } = running;
   return {

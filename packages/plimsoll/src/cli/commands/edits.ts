@@ -1,4 +1,4 @@
-/** `plimsoll edits` and `plimsoll checkpoints`: what was done to the view of a session, and points to come back to. */
+/** `plimsoll edits` and `plimsoll checkpoints`: the edits of a session's view, and the points that can be restored. */
 
 import type { Flags } from "../../config/config.ts";
 import type { Edit } from "../../message/edit.ts";
@@ -18,7 +18,7 @@ export async function runEdits(id: string | undefined, flags: EditFlags): Promis
     return;
   }
   if (edits.length === 0) {
-    console.log("Nothing was edited: the model sees every message as it came.");
+    console.log("Nothing was edited. The model sees every message as it came.");
     return;
   }
   const reverted = revertedIn(edits);
@@ -60,7 +60,7 @@ function subjectOf({ action, reason }: Edit): string {
     case "checkpoint":
       return action.label;
     case "revert":
-      return `takes back edit ${action.edit}`;
+      return `undoes edit ${action.edit}`;
     case "restore":
       return `back to edit ${action.to}`;
   }
@@ -73,7 +73,7 @@ export async function runCheckpoints(id: string | undefined, flags: EditFlags): 
     return;
   }
   if (points.length === 0) {
-    console.log("There is no point to come back to yet: the view was never changed.");
+    console.log("There is no point to restore yet, because the view was never changed.");
     return;
   }
   const rows = points.map(({ id: point, at, branch, label }) => [

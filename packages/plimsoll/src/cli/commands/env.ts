@@ -1,4 +1,4 @@
-/** `plimsoll env`: how each client is pointed at the service. */
+/** `plimsoll env`: prints the settings that point each client at the service. */
 
 import { readPort } from "../../config/config.ts";
 import { PlimsollError } from "../../message/error.ts";
@@ -6,7 +6,7 @@ import { PlimsollError } from "../../message/error.ts";
 interface ClientSettings {
   /** Environment variables to set. */
   readonly variables?: Readonly<Record<string, string>>;
-  /** Lines for the client's own configuration, with where they go. */
+  /** Lines for the client's own configuration, and the file they belong to. */
   readonly file?: { readonly path: string; readonly text: string };
   readonly code?: string;
 }
@@ -60,13 +60,13 @@ export function printEnvironment(
   if (settings === undefined) {
     throw new PlimsollError(
       "USAGE",
-      `There is no client "${client}": choose one of ${clients.join(", ")}.`,
+      `There is no client "${client}". Choose one of ${clients.join(", ")}.`,
     );
   }
   console.log(options.json === true ? JSON.stringify(settings) : render(settings));
 }
 
-/** Variables as a shell takes them, so that `eval "$(plimsoll env claude-code)"` works. */
+/** Prints variables in shell syntax, so that `eval "$(plimsoll env claude-code)"` works. */
 function render({ variables, file, code }: ClientSettings): string {
   const lines = Object.entries(variables ?? {}).map(([name, value]) => `export ${name}=${value}`);
   if (file !== undefined) lines.push(`# in ${file.path}:`, file.text);

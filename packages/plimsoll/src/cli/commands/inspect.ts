@@ -1,4 +1,4 @@
-/** `plimsoll inspect`: what fills the window, by component and by unit. */
+/** `plimsoll inspect`: shows what fills the window, by component and by unit. */
 
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { effectiveLimit } from "../../budget/guard.ts";
@@ -45,7 +45,7 @@ interface InspectedUnit {
   readonly messages: string;
   readonly type: string;
   readonly isExchange: boolean;
-  /** 1 is the highest; from `priority_areas` of the configuration. */
+  /** 1 is the highest. Comes from `priority_areas` of the configuration. */
   readonly priority: number;
   readonly tokens: number;
   readonly begins: string;
@@ -61,7 +61,7 @@ export async function runInspect(
   if (what !== undefined && !isFile && !what.startsWith("ses_")) {
     throw new PlimsollError(
       "USAGE",
-      `${what} is neither a file nor a session id: give a request body, or an id from \`plimsoll sessions\`.`,
+      `${what} is neither a file nor a session id. Give a file with a request body, or an id from \`plimsoll sessions\`.`,
     );
   }
   const inspection = await withProgress("Measuring", { json: flags.json }, async () => {
@@ -79,8 +79,8 @@ export async function runInspect(
 }
 
 /**
- * Of a session: as its provider counts, against the limit that the last request had (how long its answer might be is not part of what is
- * kept of it).
+ * For a session: sizes in the provider's tokens, against the limit of the last
+ * request. The requested answer length is not part of the stored request.
  */
 function asSent(
   inspection: Inspection,
@@ -104,7 +104,10 @@ function asSent(
 function readRequestFile(file: string): JsonObject {
   try {
     if (statSync(file).size > maxFileBytes)
-      throw new PlimsollError("USAGE", `${file} is larger than ${maxFileBytes} bytes.`);
+      throw new PlimsollError(
+        "USAGE",
+        `${file} is larger than ${maxFileBytes} bytes. Give a smaller file.`,
+      );
     const value: unknown = JSON.parse(readFileSync(file, "utf8"));
     const body = Array.isArray(value) ? bodyOfMessages(value) : value;
     if (isObject(body)) return body;
@@ -112,12 +115,12 @@ function readRequestFile(file: string): JsonObject {
     if (PlimsollError.is(cause)) throw cause;
     throw new PlimsollError(
       "USAGE",
-      `${file} cannot be read as JSON (${errorMessage(cause)}): give a request body or a list of messages.`,
+      `${file} cannot be read as JSON (${errorMessage(cause)}). Give a request body or a list of messages.`,
     );
   }
   throw new PlimsollError(
     "USAGE",
-    `${file} holds no request: give a JSON object with \`messages\`.`,
+    `${file} contains no request. Give a JSON object with \`messages\`.`,
   );
 }
 

@@ -1,4 +1,6 @@
-/** The MCP server on two streams: what was asked before the input ended is answered, and nothing keeps it from ending. */
+/**
+ * The MCP server on two streams: requests that arrived before the input ended are answered, and nothing prevents it from ending.
+ */
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -44,7 +46,7 @@ function idsIn(output: string): readonly number[] {
 const forEver = 10 * 60_000;
 const never = new Promise<McpHome>(() => undefined);
 
-/** The ids of all answers, when it has ended. */
+/** The ids of all answers, once the server has ended. */
 async function served(
   input: Readable,
   open: () => Promise<McpHome>,

@@ -22,10 +22,10 @@ import { compactStored } from "./steer.ts";
 
 const tokenizerId = "tiktoken:o200k_base";
 
-/** Calls that are under way when the input ends have this long to be answered. */
+/** Time for running calls to finish after the input has ended. */
 const lastAnswersMs = 30_000;
 
-/** Standard output is the protocol's alone: everything else is said on standard error. */
+/** Standard output is reserved for the protocol. Everything else is printed to standard error. */
 export async function runMcp(flags: Flags, version: string): Promise<void> {
   const home = createHome(loadSettings(flags, process.env));
   const stopped = new AbortController();
@@ -44,21 +44,23 @@ export interface ServedStreams {
   readonly input: Readable;
   readonly output: Writable;
   readonly server: () => McpServer;
-  /** Ends it at once, whatever is under way. */
+  /** Ends the server at once, even if calls are running. */
   readonly stopped: AbortSignal;
   readonly lastAnswersMs: number;
 }
 
-/** Contract: ends with the input, and with the output; what was asked before the input ended is answered, if in time. */
+/**
+ * Contract: ends with the input or with the output. Requests that arrived before the input ended are answered, if there is time.
+ */
 export async function serveStreams(streams: ServedStreams): Promise<void> {
   const { input, output, server, stopped } = streams;
   const unanswered = createUnanswered();
   const over = new AbortController();
-  // The transport drops what is under way when its input ends, so the end is held back.
+  // The transport drops running calls when its input ends, so the end is passed on only after they are answered.
   const bufferedInput = new PassThrough({
     flush: (done) => {
       const settle = (): Promise<void> => unanswered.settled(streams.lastAnswersMs, over.signal);
-      // By then all that was held has been read.
+      // By then all buffered input has been read.
       setImmediate(() => void settle().then(() => done()));
     },
   });
@@ -82,7 +84,7 @@ export async function serveStreams(streams: ServedStreams): Promise<void> {
     await send(message).finally(() => unanswered.sent(message));
   };
   stopped.addEventListener("abort", () => ended.resolve(), { once: true });
-  // An input that breaks off ends what is held, too; the transport tells of it.
+  // If the input breaks off, the buffered input ends too, and the transport reports it.
   pipeline(input, bufferedInput, () => undefined);
   await ended.promise;
   over.abort();
@@ -93,14 +95,14 @@ export async function serveStreams(streams: ServedStreams): Promise<void> {
 interface Unanswered {
   received(message: JSONRPCMessage): void;
   sent(message: JSONRPCMessage): void;
-  /** Contract: never rejects; waits no longer than this, nor than `over`. */
+  /** Contract: never rejects. Waits until `mostMs` have passed or `over` is aborted at the latest. */
   settled(mostMs: number, over: AbortSignal): Promise<void>;
 }
 
-/** Answered by telling what changes, for as long as somebody listens. */
+/** This request is never finished: it reports changes for as long as the client listens. */
 const endless = "subscriptions/listen";
 
-/** Of one client, the requests that have no answer yet. */
+/** The requests of one client that have not been answered yet. */
 function createUnanswered(): Unanswered {
   const open = new Set<RequestId>();
   let onIdle: (() => void) | undefined;
@@ -129,7 +131,7 @@ function createUnanswered(): Unanswered {
 }
 
 interface Home {
-  /** Contract: what could not be opened is tried anew the next time. */
+  /** Contract: if opening failed, the next call tries again. */
   readonly open: () => Promise<McpHome>;
   readonly close: () => Promise<void>;
 }
@@ -138,7 +140,7 @@ interface OpenHome extends McpHome {
   readonly close: () => Promise<void>;
 }
 
-/** Clients start their servers before anything is recorded: the store is opened with the first call. */
+/** Clients start their servers before anything is recorded, so the store is opened with the first call. */
 function createHome(settings: Settings): Home {
   let opening: Promise<OpenHome> | undefined;
   return {

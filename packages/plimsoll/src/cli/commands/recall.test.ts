@@ -66,8 +66,8 @@ test("the next archive takes the place of the one before", async () => {
 });
 
 test.each([
-  ["no JSON", ["{oops"], /^Line 1 cannot be used: it is no JSON object\.$/],
-  ["no object", [archive, "[1]"], /^Line 2 .*no JSON object/],
+  ["no JSON", ["{oops"], /^Line 1 cannot be used: it is not a JSON object\.$/],
+  ["no object", [archive, "[1]"], /^Line 2 .*not a JSON object/],
   ["an archive without messages", [{ kind: "archive" }], /^Line 1 .*"messages"/],
   ["a query before any archive", [question], /^Line 1 .*archive/],
   ["a query that is no text", [archive, { ...question, query: 1 }], /^Line 2 .*"query"/],

@@ -1,4 +1,7 @@
-/** `plimsoll recall`: passages of a session for a query; or archives and queries as lines of JSON in, passages out. */
+/**
+ * `plimsoll recall`: passages of a session that answer a query. With
+ * --jsonl: archives and queries as lines of JSON in, passages out.
+ */
 
 import type { Writable } from "node:stream";
 import { loadTokenizer } from "../../budget/tokenizer.ts";
@@ -36,7 +39,7 @@ export async function runRecall(query: string | undefined, flags: RecallFlags): 
   if (query === undefined || query.trim() === "")
     throw new PlimsollError(
       "USAGE",
-      'Say what to look for, like `plimsoll recall "the port of the proxy"`; with --jsonl archives and queries come on standard input.',
+      'Give a query, like `plimsoll recall "the port of the proxy"`. With --jsonl, send archives and queries on standard input.',
     );
   const items = await withProgress("Searching the session", { json: flags.json }, () =>
     searchSession(query, flags),
@@ -64,7 +67,7 @@ function searchSession(query: string, flags: RecallFlags): Promise<readonly Foun
 
 function passagesText(items: readonly FoundPassage[]): string {
   if (items.length === 0)
-    return "Nothing matches: try other words, or names and paths as they were written.";
+    return "Nothing matches. Try other words, or names and paths exactly as they were written.";
   return items
     .map(({ number, role, score, text }) =>
       harmless(`#${number} ${role} (${score.toFixed(2)})\n${text}`),
@@ -73,8 +76,8 @@ function passagesText(items: readonly FoundPassage[]): string {
 }
 
 /**
- * Contract: answers in the order of the lines, each from the lines before it only; holds one line and the newest
- * archive. A bad line throws USAGE with its number, after the answers to those before it went out.
+ * Contract: answers in the order of the lines, and each answer uses only earlier lines. Only one line and the newest
+ * archive are in memory. A bad line throws USAGE with its number, after all earlier answers were written.
  */
 export async function runRecallJsonl(
   input: Input,
@@ -119,7 +122,7 @@ function answer(
 ): readonly string[] {
   const { query, budgetTokens, conversationId } = item;
   if (archive === undefined || archive.id !== conversationId) {
-    throw badLine(number, "the last archive before it must be the one that it asks");
+    throw badLine(number, 'the last archive before it must have the same "conversationId"');
   }
   if (typeof query !== "string") throw badLine(number, 'a recall needs "query", a text');
   if (typeof budgetTokens !== "number" || !(budgetTokens >= 0)) {

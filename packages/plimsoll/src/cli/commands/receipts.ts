@@ -1,4 +1,4 @@
-/** `plimsoll receipts`: what each compaction of a session took out, and what survived, by class. */
+/** `plimsoll receipts`: what each compaction of a session removed and what it kept, by class. */
 
 import type { Flags } from "../../config/config.ts";
 import type { CompactionEndEvent } from "../../message/event.ts";
@@ -21,7 +21,7 @@ export async function runReceipts(
     return;
   }
   if (items.length === 0) {
-    console.log("Nothing was compacted: the model sees every message as it came.");
+    console.log("Nothing was compacted. The model sees every message as it came.");
     return;
   }
   console.log(items.map(render).join("\n\n"));
@@ -29,14 +29,14 @@ export async function runReceipts(
 
 function render({ at, reason, receipt, messagesTakenOut }: CompactionEndEvent): string {
   return [
-    `${new Date(at).toISOString()}  ${reason}, ${messagesTakenOut} messages left out whole`,
+    `${new Date(at).toISOString()}  ${reason}, ${messagesTakenOut} messages removed entirely`,
     receiptText(receipt),
   ].join("\n");
 }
 
 export function receiptText(receipt: Receipt): string {
   const { tokensBefore, tokensAfter, strategies, milliseconds, coherence, handles } = receipt;
-  const by = strategies.length === 0 ? "nothing had to go" : `by ${strategies.join(", ")}`;
+  const by = strategies.length === 0 ? "nothing was removed" : `by ${strategies.join(", ")}`;
   const kept = handles.length === 0 ? "" : `, kept under ${handles.join(" ")}`;
   const rows = evidenceClasses.map((name) => {
     const { facts, verbatim, behindHandle, behindHandleExamples } = receipt.classes[name];

@@ -1,4 +1,4 @@
-/** What `plimsoll replay` can read: lines of JSON, also gzipped, a request body, a session of the store. */
+/** The sources that `plimsoll replay` can read: lines of JSON, possibly gzipped, a request body, or a session in the store. */
 
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { Readable } from "node:stream";
@@ -17,17 +17,17 @@ import { withStore } from "../console/open-store.ts";
 
 const maxFileBytes = 256 * 1024 * 1024;
 
-/** Contract: throws USAGE for what is neither a file nor a session, or holds no conversation. */
+/** Contract: throws USAGE if `what` is neither a file nor a session, or contains no conversation. */
 export async function readTrace(what: string, flags: Flags): Promise<readonly Recording[]> {
   if (existsSync(what)) return readTraceFile(what);
   if (what.startsWith("ses_")) return [await readSession(what, flags)];
   throw new PlimsollError(
     "USAGE",
-    `${what} is neither a file nor a session id: give recorded conversations, a request body, or an id from \`plimsoll sessions\`.`,
+    `${what} is neither a file nor a session id. Give a file with recorded conversations or a request body, or an id from \`plimsoll sessions\`.`,
   );
 }
 
-/** A session that is not there is a wrong word on the command line, also where nothing was ever recorded. */
+/** A missing session is a usage error, even if nothing was ever recorded. */
 async function readSession(id: string, flags: Flags): Promise<Recording> {
   try {
     return await withStore(flags, (store) => ofSession(store, id));
@@ -43,7 +43,7 @@ async function readTraceFile(file: string): Promise<readonly Recording[]> {
   if (whole !== undefined) return [recordingOf(whole, file)];
   const recordings = await readLines(file, text);
   if (recordings.length > 0) return recordings;
-  throw new PlimsollError("USAGE", `${file} is empty: give lines of JSON with \`messages\`.`);
+  throw new PlimsollError("USAGE", `${file} is empty. Give lines of JSON with \`messages\`.`);
 }
 
 async function readLines(file: string, text: string): Promise<readonly Recording[]> {
@@ -60,7 +60,8 @@ async function readLines(file: string, text: string): Promise<readonly Recording
 
 function textOf(file: string): string {
   try {
-    if (statSync(file).size > maxFileBytes) throw new Error(`it has over ${maxFileBytes} bytes`);
+    if (statSync(file).size > maxFileBytes)
+      throw new Error(`it is larger than ${maxFileBytes} bytes`);
     const bytes = readFileSync(file);
     const isZipped = bytes[0] === 0x1f && bytes[1] === 0x8b;
     const plain = isZipped ? gunzipSync(bytes, { maxOutputLength: maxFileBytes }) : bytes;
@@ -70,7 +71,7 @@ function textOf(file: string): string {
   }
 }
 
-/** Undefined: it is no single JSON value. */
+/** Undefined if the text is not a single JSON value. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -79,7 +80,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** The newest branch as its client sent it, without what Plimsoll did to it. */
+/** The newest branch as its client sent it, without Plimsoll's edits. */
 async function ofSession(store: Store, id: string): Promise<Recording> {
   const snapshot = await store.snapshot(id);
   const wire = Object.values(wires).find(({ name }) => name === snapshot?.session.wire);
@@ -87,7 +88,7 @@ async function ofSession(store: Store, id: string): Promise<Recording> {
   if (snapshot === undefined || wire === undefined || turn === undefined)
     throw new PlimsollError(
       "USAGE",
-      `There is no session ${id} with a turn in it: \`plimsoll sessions\` lists them.`,
+      `There is no session ${id} with a turn in it. \`plimsoll sessions\` lists the sessions.`,
     );
   const branch = snapshot.branches.find((one) => one.id === turn.branch);
   const nodes = pathInSnapshot(snapshot, branch?.tipSeq ?? null);

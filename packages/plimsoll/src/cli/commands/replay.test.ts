@@ -1,4 +1,4 @@
-/** `plimsoll replay` as it is typed: what it reads, what it prints, what it refuses. */
+/** `plimsoll replay` on the command line: what it reads, prints and refuses. */
 
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -132,7 +132,7 @@ describe("wrong use gets one sentence", () => {
   const good = fileWith("good.jsonl", line);
   test.each<[string, string, ReplayFlags, string]>([
     ["an unknown policy", good, { policy: ["magic"] }, 'no policy "magic"'],
-    ["an unknown wire", good, { wire: "morse" }, 'wire "morse" is not known'],
+    ["an unknown wire", good, { wire: "morse" }, 'no wire "morse"'],
     ["two windows", good, { window: 5_000, windowShare: 0.5 }, "not both"],
     ["a window that is too small", good, { window: 30 }, "too small"],
     ["neither file nor session", "nowhere", {}, "neither a file nor a session"],

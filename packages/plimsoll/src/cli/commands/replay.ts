@@ -1,4 +1,4 @@
-/** `plimsoll replay`: what recorded conversations would have cost, under Plimsoll and under what others do. */
+/** `plimsoll replay`: what recorded conversations would have cost, with Plimsoll and with other policies. */
 
 import { type Flags, loadSettings } from "../../config/config.ts";
 import { PlimsollError } from "../../message/error.ts";
@@ -36,11 +36,11 @@ const usualModels: Readonly<Record<WireName, string>> = {
   "openai-chat": "gpt-4.1",
   "openai-responses": "gpt-4.1",
 };
-/** Where a recording does not say how long an answer may be. */
+/** Answer length if a recording does not specify one. */
 const maxOutputTokens = 1_024;
 const usualSeconds = 20;
 
-/** What the figures were made with. */
+/** The conditions of the replay. */
 interface Setting {
   readonly conversations: number;
   readonly model: string;
@@ -62,7 +62,7 @@ export async function runReplay(traces: readonly string[], flags: ReplayFlags): 
   const provider = wires[wire].vendor;
   const prices = createPrices(config)({ provider, model });
   const secondsPerTurn = flags.secondsPerTurn ?? usualSeconds;
-  // Conversations differ in length: turns tell better how far it is.
+  // Conversations differ in length, so the progress counts turns.
   const sizes = scripts.map(({ turns }) => turns.length);
   const figures = await withProgress(
     "Replaying turns",
@@ -92,18 +92,18 @@ function policiesOf(names: readonly string[] | undefined): readonly PolicyName[]
   if (unknown === undefined) return [...new Set(names as readonly PolicyName[])];
   throw new PlimsollError(
     "USAGE",
-    `There is no policy "${unknown}": use ${policyNames.join(", ")}.`,
+    `There is no policy "${unknown}". Use ${policyNames.join(", ")}.`,
   );
 }
 
 function windowOf({ window, windowShare }: ReplayFlags): ReplayWindow {
   if (window !== undefined && windowShare !== undefined)
-    throw new PlimsollError("USAGE", "Give --window or --window-share, not both.");
+    throw new PlimsollError("USAGE", "Use either --window or --window-share, not both.");
   if (window !== undefined) return { kind: "tokens", tokens: window };
   return windowShare === undefined ? { kind: "model" } : { kind: "share", share: windowShare };
 }
 
-/** Unless told otherwise, what the first conversation was recorded with. */
+/** Defaults to the model and wire of the first recorded conversation. */
 function targetOf(
   [first]: readonly Recording[],
   flags: ReplayFlags,
@@ -112,7 +112,7 @@ function targetOf(
   if (!Object.hasOwn(wires, wanted))
     throw new PlimsollError(
       "USAGE",
-      `The wire "${wanted}" is not known: use ${Object.keys(wires).join(", ")}.`,
+      `There is no wire "${wanted}". Use ${Object.keys(wires).join(", ")}.`,
     );
   const wire = wanted as WireName;
   const recorded = wire === first?.wire ? first.head["model"] : undefined;
@@ -179,11 +179,11 @@ function render(setting: Setting, figures: readonly PolicyFigures[]): string {
   const source = prices.prices === undefined ? "unknown" : `${prices.source} (${prices.date})`;
   return [
     `${conversations} ${conversations === 1 ? "conversation" : "conversations"} on ${wire} with ${model}, ${windowText(window)}, a request every ${secondsPerTurn} s.`,
-    `Prices: ${source}. The cache is simulated; tokens are counted here.`,
+    `Prices: ${source}. The cache is simulated, and Plimsoll counts the tokens.`,
     "",
     table([columns, ...rows]),
     "",
-    "none has an unlimited window. Recorded answers look nothing up, so Plimsoll's own rounds are in no bill. cached, written, fresh: how what was sent is billed. prefix: what each request shares with the one before it. forced: compactions without which a request would not have fitted. over: larger than the window.",
+    "The policy none has an unlimited window. Recorded answers contain no lookups, so no bill includes inner rounds. cached, written, fresh: how the sent tokens are billed. prefix: the share of each request that equals the request before it. forced: compactions without which a request would not have fitted. over: requests larger than the window.",
   ].join("\n");
 }
 

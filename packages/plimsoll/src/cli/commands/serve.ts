@@ -1,4 +1,4 @@
-/** `plimsoll serve`: the service, until it is told to stop. */
+/** `plimsoll serve`: runs the service until a signal stops it. */
 
 import { join } from "node:path";
 import { type Flags, loadSettings, type Settings } from "../../config/config.ts";
@@ -28,7 +28,7 @@ export async function runServe(flags: Flags, version: string): Promise<void> {
   const engine = await openEngine({ data: settings.data, config, isService: true });
   let isStopping = false;
   engine.on("store-error", ({ message }) =>
-    warn(`not stored${isStopping ? "" : ", will be tried again"}: ${message}`),
+    warn(`not stored${isStopping ? "" : ", will be retried"}: ${message}`),
   );
   engine.on("store-spoilt", ({ message }) => warn(message));
   for (const sentence of [...raisedLimits(config), ...folder.notices]) warn(sentence);
@@ -41,7 +41,7 @@ export async function runServe(flags: Flags, version: string): Promise<void> {
     warn,
   });
   await engine.warmUp();
-  // Reads the whole file, beside everything else.
+  // Reads the whole file in the background.
   void engine.health.check();
   const server = await startServer({
     engine,
@@ -63,18 +63,18 @@ export async function runServe(flags: Flags, version: string): Promise<void> {
   isStopping = true;
   await engine.close();
   lock.release();
-  // An exporter that still tries to reach its collector must not hold the process.
+  // An exporter that still tries to reach its collector must not keep the process alive.
   if ((await telemetry.close()) === "unsent") process.exit();
 }
 
-/** The owner's token is for the eyes of whoever sits there: what is not a terminal is kept, in journals and files. */
+/** The owner's token is shown only on a terminal. Any other output is kept in journals and files. */
 function dashboardLine(url: string, settings: Settings, token: string): string {
   if (process.stdout.isTTY === true) return `dashboard ${url}/#token=${token}`;
   const place = settings.token === undefined ? join(settings.data, "token") : "PLIMSOLL_TOKEN";
   return `dashboard ${url}/ (its token is in ${place})`;
 }
 
-/** A disk that does not take the file is no reason not to serve. */
+/** If the file cannot be written, the service still runs. */
 function announce(data: string, url: string, warn: (message: string) => void): void {
   try {
     writeServiceFile(data, url);
@@ -88,7 +88,7 @@ function toldToStop(warn: (message: string) => void): Promise<void> {
     onStopSignals(
       (signal) => {
         if (signal === "SIGINT" && process.stderr.isTTY === true)
-          warn("stopping when the running answers are stored; Ctrl-C again ends at once.");
+          warn("stopping once the running answers are stored. Press Ctrl-C again to stop at once.");
         resolve();
       },
       (signal) => process.exit(signalCodes[signal]),
@@ -96,7 +96,9 @@ function toldToStop(warn: (message: string) => void): Promise<void> {
   );
 }
 
-/** Other commands end when their reader has seen enough; whoever reads the first line of a service must not end it. */
+/**
+ * Other commands end when the reader of their output closes it. A service must survive a reader that only wants its first line.
+ */
 function outliveReaders(): void {
   process.stdout.removeAllListeners("error");
   process.stdout.on("error", () => undefined);

@@ -1,4 +1,4 @@
-/** `plimsoll sessions` and `plimsoll log`: what was recorded. */
+/** `plimsoll sessions` and `plimsoll log`: the recorded sessions and their messages. */
 
 import type { Flags } from "../../config/config.ts";
 import { PlimsollError } from "../../message/error.ts";
@@ -44,7 +44,7 @@ const page = 500;
 interface LogFlags extends Flags {
   readonly full?: boolean;
   readonly json?: boolean;
-  /** Only what was said on the way to its end, and beside that. */
+  /** Only messages on the path to the branch's tip, and messages recorded on this branch. */
   readonly branch?: string;
 }
 
@@ -53,7 +53,7 @@ export async function runLog(id: string | undefined, flags: LogFlags): Promise<v
     const session = await chooseSession(store, id);
     const snapshot = await store.snapshot(session);
     const isOnBranch = snapshot === undefined ? () => true : onBranch(snapshot, flags.branch);
-    // What a client sends back of an answer in another place is no message of its own.
+    // Parts of an answer that a client sends back in another place are not separate messages.
     const isShown = (message: MessageRecord): boolean =>
       isOnBranch(message) && (flags.json === true || message.source !== "echo");
     const printing: Printing = {
@@ -76,7 +76,7 @@ export async function runLog(id: string | undefined, flags: LogFlags): Promise<v
   });
 }
 
-/** Also what it shares with the branch that it came from. */
+/** Includes the messages that it shares with its parent branch. */
 function onBranch(
   snapshot: SessionSnapshot,
   wanted: string | undefined,
@@ -86,7 +86,7 @@ function onBranch(
   if (branch === undefined)
     throw new PlimsollError(
       "USAGE",
-      `There is no branch ${wanted} in this session: it has ${snapshot.branches.map((one) => one.id).join(", ")}.`,
+      `one.id).join(", ")}. => There is no branch ${wanted} in this session. Its branches are ${snapshot.branches.map((one) => one.id).join(", ")}. => one.id).join(", ")}.`,
     );
   const path = new Set(pathInSnapshot(snapshot, branch.tipSeq).map(({ seq }) => seq));
   return (node) => path.has(node.seq) || node.branch === wanted;
@@ -94,7 +94,7 @@ function onBranch(
 
 interface Printing extends Pick<LogFlags, "full" | "json"> {
   readonly wire: string;
-  /** Then each line says which it is. */
+  /** If there are several branches, each line names its branch. */
   readonly hasBranches: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** `plimsoll undo` and `plimsoll restore`: through the service where one runs, else on the data folder itself. */
+/** `plimsoll undo` and `plimsoll restore`: through the service if one is running, otherwise directly on the data folder. */
 
 import { type Flags, loadSettings, type Settings } from "../../config/config.ts";
 import { openDataFolder } from "../../config/data-folder.ts";
@@ -20,9 +20,9 @@ interface Steer<T extends Steered> {
 
 type SteerFlags = Flags & { readonly json?: boolean };
 
-/** While it takes its time. */
+/** Labels of the progress bar. */
 const labels: Readonly<Record<Steer<Steered>["action"], string>> = {
-  undo: "Taking back",
+  undo: "Undoing",
   restore: "Restoring",
   compact: "Compacting",
 };
@@ -71,7 +71,7 @@ export async function runCompactSession(
   });
 }
 
-/** cp_7 is a checkpoint, 7 an edit, everything else a time. */
+/** cp_7 is a checkpoint, 7 is an edit, and anything else is a time. */
 function pointOf(text: string): RestorePoint {
   if (text.startsWith("cp_")) return { checkpoint: text };
   if (/^\d{1,9}$/.test(text)) return { seq: Number(text) };
@@ -79,11 +79,11 @@ function pointOf(text: string): RestorePoint {
   if (!Number.isNaN(at)) return { at };
   throw new PlimsollError(
     "USAGE",
-    `"${text}" is no point to come back to: give a checkpoint (cp_7), the number of an edit, or a time.`,
+    `"${text}" is not a point to restore. Give a checkpoint (cp_7), the number of an edit, or a time.`,
   );
 }
 
-/** As deep as a turn would go. */
+/** Compacts as deeply as a turn would. */
 export function compactStored(settings: Settings, session: string): Promise<Compacted> {
   return steerStored(settings, session, {
     action: "compact",
@@ -107,7 +107,7 @@ async function steer(
   }
   const { tokens, limit, edits } = steered;
   console.log(
-    `Done: the window holds ${tokens} tokens now${limit === null ? "" : `, of ${limit} that fit`} (edits ${edits.join(", ")}).`,
+    `Done: the window holds ${tokens} tokens now${limit === null ? "" : `, with a limit of ${limit}`} (edits ${edits.join(", ")}).`,
   );
 }
 
@@ -135,7 +135,7 @@ async function steerFolder<T extends Steered>(
   }
 }
 
-/** Two writers on one folder would overtake each other: the one that runs does it. */
+/** Two writers on one folder would overtake each other, so the running service does the work. */
 async function steerService<T extends Steered>(
   url: string,
   settings: Settings,
@@ -153,6 +153,6 @@ async function steerService<T extends Steered>(
   const error = isObject(answer) && isObject(answer["error"]) ? answer["error"] : {};
   throw new PlimsollError(
     "INTERNAL",
-    String(error["message"] ?? `The service said ${response.status}.`),
+    String(error["message"] ?? `The service answered with status ${response.status}.`),
   );
 }

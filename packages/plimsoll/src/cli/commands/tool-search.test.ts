@@ -81,7 +81,7 @@ describe("lines of JSON", () => {
   });
 
   test.each([
-    ["no JSON", ["{oops"], /^Line 1 cannot be used: it is no JSON object\.$/],
+    ["no JSON", ["{oops"], /^Line 1 cannot be used: it is not a JSON object\.$/],
     ["a catalogue without tools", [{ kind: "catalogue" }], /^Line 1 .*"tools"/],
     ["a query before its catalogue", [question], /^Line 1 .*catalogue/],
     ["a query that is no text", [catalogue, { ...question, query: 1 }], /^Line 2 .*"query"/],
@@ -142,13 +142,13 @@ describe("a catalogue in a file", () => {
 
   test.each([
     ["no JSON", "{oops", /cannot be read as JSON/],
-    ["no tools", { messages: [] }, /holds no tools/],
-    ["tools without names", { tools: [{ type: "web_search" }] }, /holds no tools/],
+    ["no tools", { messages: [] }, /contains no tools/],
+    ["tools without names", { tools: [{ type: "web_search" }] }, /contains no tools/],
   ])("with %s is refused with what to give instead", async (_, value, sentence) => {
     const error = await failureOf(printed(value));
     expect(error.code).toBe("USAGE");
     expect(error.message).toMatch(sentence);
-    expect(error.message).toContain("give a");
+    expect(error.message).toContain("Give a");
   });
 
   test.each([

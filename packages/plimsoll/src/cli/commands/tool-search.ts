@@ -1,4 +1,4 @@
-/** `plimsoll tool-search`: the tools that a query asks for; or catalogues and queries as lines of JSON in, names out. */
+/** `plimsoll tool-search`: the tools that match a query. With --jsonl: catalogues and queries as lines of JSON in, names out. */
 
 import { readFileSync, statSync } from "node:fs";
 import type { Writable } from "node:stream";
@@ -22,9 +22,9 @@ export interface ToolSearchFlags {
   readonly jsonl?: boolean;
 }
 
-/** A file is held in memory. */
+/** Maximum number of bytes of a file, which is kept in memory. */
 const fileBytesMax = 256 * 1024 * 1024;
-/** Catalogues of one stream that can be asked at the same time; with one more the oldest is forgotten. */
+/** Maximum number of catalogues of one stream in memory. With one more, the oldest is forgotten. */
 const cataloguesMax = 16;
 const descriptionCharsMax = 80;
 
@@ -39,7 +39,7 @@ export async function runToolSearch(
   if (query === undefined || query.trim() === "" || flags.catalogue === undefined)
     throw new PlimsollError(
       "USAGE",
-      'Say what to look for and where, like `plimsoll tool-search "merge two PDFs" --catalogue tools.json`; with --jsonl both come on standard input.',
+      'Give a query and a catalogue, like `plimsoll tool-search "merge two PDFs" --catalogue tools.json`. With --jsonl, send both on standard input.',
     );
   const tools = readCatalogueFile(flags.catalogue);
   const { index } = catalogueOf(tools, await loadWordVectors());
@@ -51,7 +51,7 @@ export async function runToolSearch(
     const shown = found.map(({ tool: { name, server }, score }) => ({ name, server, score }));
     console.log(harmlessJson({ tools: shown }));
   } else if (found.length === 0) {
-    console.log("No tool matches: try other words for what it shall do.");
+    console.log("No tool matches. Describe the tool in other words.");
   } else {
     const rows = found.map(({ tool, score }) => [
       tool.name,
@@ -67,7 +67,7 @@ function readCatalogueFile(file: string): readonly SearchedTool[] {
   if (tools === undefined || tools.length === 0)
     throw new PlimsollError(
       "USAGE",
-      `${file} holds no tools: give a list of tool definitions, a request body with \`tools\`, or the result of an MCP tools/list.`,
+      `${file} contains no tools. Give a list of tool definitions, a request body with \`tools\`, or the result of an MCP tools/list.`,
     );
   return tools;
 }
@@ -77,19 +77,21 @@ function readJsonFile(file: string): JsonValue {
     if (statSync(file).size > fileBytesMax)
       throw new PlimsollError(
         "USAGE",
-        `${file} is larger than ${fileBytesMax} bytes: give a smaller catalogue.`,
+        `${file} is larger than ${fileBytesMax} bytes. Give a smaller catalogue.`,
       );
     return JSON.parse(readFileSync(file, "utf8")) as JsonValue;
   } catch (cause) {
     if (PlimsollError.is(cause)) throw cause;
     throw new PlimsollError(
       "USAGE",
-      `${file} cannot be read as JSON (${errorMessage(cause)}): give a file with tool definitions.`,
+      `${file} cannot be read as JSON (${errorMessage(cause)}). Give a file with tool definitions.`,
     );
   }
 }
 
-/** Contract: answers in the order of the lines, each from the lines before it only. A bad line throws USAGE with its number. */
+/**
+ * Contract: answers in the order of the lines, and each answer uses only earlier lines. A bad line throws USAGE with its number.
+ */
 export async function runToolSearchJsonl(
   input: Input,
   output: Writable,
@@ -128,14 +130,17 @@ function answer(
   number: number,
 ): readonly string[] {
   if (catalogue === undefined)
-    throw badLine(number, 'the catalogue whose "set" it names in "catalogue" must come before it');
+    throw badLine(
+      number,
+      'an earlier line must have a catalogue whose "set" equals its "catalogue"',
+    );
   if (typeof query !== "string") throw badLine(number, 'a search needs "query", a text');
   if (typeof k !== "number" || !Number.isInteger(k) || k < 1)
     throw badLine(number, '"k" must be a whole number above 0');
   return catalogue.index.find(query, k).flatMap(({ index }) => catalogue.names[index] ?? []);
 }
 
-/** Tools of a list, of a request body, or of an MCP answer; undefined where there is no list. */
+/** The tools of a list, of a request body, or of an MCP answer. Undefined if there is no list. */
 function toolsOf(value: JsonValue | undefined): readonly SearchedTool[] | undefined {
   if (Array.isArray(value)) return value.flatMap((item) => toolOf(item) ?? []);
   if (!isObject(value)) return undefined;
@@ -144,7 +149,7 @@ function toolsOf(value: JsonValue | undefined): readonly SearchedTool[] | undefi
   return Array.isArray(list) ? toolsOf(list) : undefined;
 }
 
-/** What has no name cannot be called by one. */
+/** A tool without a name cannot be called. */
 function toolOf(item: JsonValue): SearchedTool | undefined {
   const tool = plainTool(item);
   const named = toolOfAnyForm(tool);

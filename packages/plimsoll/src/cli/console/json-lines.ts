@@ -1,14 +1,14 @@
-/** Lines of JSON in and out: one line is held at a time, whatever the size of the file. */
+/** Reads and writes lines of JSON. Only one line is in memory at a time, regardless of the file size. */
 
 import { once } from "node:events";
 import type { Writable } from "node:stream";
 import { PlimsollError } from "../../message/error.ts";
 import { type JsonObject, type JsonValue, parseObject } from "../../message/json.ts";
 
-/** Text in chunks of any size, as a stream gives it. */
+/** Text in chunks of any size, as a stream delivers it. */
 export type Input = AsyncIterable<string | Uint8Array>;
 
-/** A line is held in memory: a longer one is no conversation. */
+/** Maximum number of characters of a line, which is kept in memory. A longer line is not a conversation. */
 const lineCharsMax = 256 * 1024 * 1024;
 
 export interface Line {
@@ -16,14 +16,14 @@ export interface Line {
   readonly number: number;
 }
 
-/** Blank lines are passed over. Contract: a line that is no JSON object throws USAGE with its number. */
+/** Skips blank lines. Contract: a line that is not a JSON object throws USAGE with its number. */
 export async function* jsonLines(input: Input): AsyncGenerator<Line> {
   let number = 0;
   for await (const line of linesOf(input)) {
     number += 1;
     if (line.trim() === "") continue;
     const item = parseObject(line);
-    if (item === undefined) throw badLine(number, "it is no JSON object");
+    if (item === undefined) throw badLine(number, "it is not a JSON object");
     yield { item, number };
   }
 }
@@ -40,7 +40,7 @@ export function badLine(number: number, reason: string): PlimsollError {
   return new PlimsollError("USAGE", `Line ${number} cannot be used: ${reason}.`);
 }
 
-/** Splits at line feeds only: other separators may stand inside JSON strings as they are. */
+/** Splits only at line feeds, because other separators may occur inside JSON strings. */
 async function* linesOf(input: Input): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   let parts: string[] = [];

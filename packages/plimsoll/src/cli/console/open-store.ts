@@ -1,4 +1,4 @@
-/** Commands that only read look at the store directly: they work with and without a running service. */
+/** Commands that only read open the store directly, so they work with or without a running service. */
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -21,30 +21,30 @@ export async function withStore<T>(
   }
 }
 
-/** Contract: rejects with NOT_FOUND while nothing is recorded. */
+/** Contract: rejects with NOT_FOUND if nothing has been recorded yet. */
 export async function openToRead({ data }: Settings): Promise<Store> {
   const file = join(data, databaseName);
   if (existsSync(file)) return openSqliteStore({ file, isReadOnly: true });
   throw new PlimsollError(
     "NOT_FOUND",
-    `Nothing is recorded in ${data} yet: run \`plimsoll serve\` and point an agent at it, or name another folder with --data.`,
+    `Nothing is recorded in ${data} yet. Run \`plimsoll serve\` and point an agent at it, or choose another folder with --data.`,
   );
 }
 
-/** The session that was asked for, or the newest. */
+/** The requested session, or the newest one. */
 export async function chooseSession(store: Store, id: string | undefined): Promise<string> {
   if (id !== undefined) {
     if ((await store.session(id)) !== undefined) return id;
     throw new PlimsollError(
       "SESSION_UNKNOWN",
-      `There is no session ${id}: \`plimsoll sessions\` lists them.`,
+      `There is no session ${id}. \`plimsoll sessions\` lists them.`,
     );
   }
   const newest = await store.newestSession();
   if (newest === undefined)
     throw new PlimsollError(
       "NOT_FOUND",
-      "No session is recorded yet: point an agent at Plimsoll first.",
+      "No session is recorded yet. Point an agent at Plimsoll first.",
     );
   return newest.id;
 }

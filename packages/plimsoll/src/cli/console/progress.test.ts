@@ -1,4 +1,4 @@
-/** Progress bars: what is drawn, when, and that nothing is drawn where nobody looks. */
+/** Progress bars: what is drawn and when, and that nothing is drawn unless standard error is a terminal. */
 
 import { execFile } from "node:child_process";
 import { once } from "node:events";
@@ -128,7 +128,7 @@ describe("whether there is one", () => {
 interface Watched {
   readonly screen: ProgressScreen;
   readonly written: string[];
-  /** Lets so much time pass, as a timer of 10 ms would see it. */
+  /** Lets this much time pass, as a timer of 10 ms would see it. */
   pass(milliseconds: number): void;
   exit(): void;
 }
@@ -226,7 +226,7 @@ describe("a command that has to wait for a service", () => {
   const folder = mkdtempSync(join(tmpdir(), "plimsoll-progress-"));
   const words = ["compact", "ses_slow", "--data", folder];
   let service: Server;
-  /** The service answers when this is called. */
+  /** Makes the service answer. */
   let answer: () => void = () => undefined;
   let asked: Promise<void> = Promise.resolve();
 
@@ -307,7 +307,7 @@ describe("a command that has to wait for a service", () => {
   });
 });
 
-/** A bar would be there by then. */
+/** Long enough for a bar to appear. */
 function longEnough(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, 1500));
 }

@@ -1,41 +1,44 @@
-/** A bar on standard error for what takes longer than a second. Where nobody sits before a terminal, nothing is printed. */
+/**
+ * A progress bar on standard error for work that takes longer than a
+ * second. Nothing is printed unless standard error is a terminal.
+ */
 
 import { grouped } from "../../text/digits.ts";
 import { bar, oneLine } from "./terminal.ts";
 
 export interface Progress {
-  /** So much of it is done by now. */
+  /** `done`: the number of steps done so far. */
   step(done: number): void;
-  /** What is being done. */
+  /** A short text about the present step. */
   note(text: string): void;
-  /** Takes the line away. May be called twice. */
+  /** Removes the line. May be called twice. */
   end(): void;
 }
 
 export interface ProgressOptions {
-  /** How many steps there are; without it, or before the first, the bar runs to and fro. */
+  /** Total number of steps. Without it, or before the first step, the bar moves back and forth. */
   readonly total?: number;
   /** The command prints data for programs. */
   readonly json?: boolean | undefined;
-  /** The command prints as it goes: on a terminal that is progress enough, and a bar would stand in its lines. */
+  /** The command prints while it works. On a terminal its output shows the progress, and a bar would disturb its lines. */
   readonly isStreaming?: boolean;
-  /** The command reads standard input: a bar would stand in what somebody types. */
+  /** The command reads standard input. A bar would disturb the user's typing. */
   readonly readsInput?: boolean;
 }
 
-/** Where a bar is drawn, and by which clock. */
+/** The screen on which a bar is drawn, and its clock. */
 export interface ProgressScreen {
   readonly columns: () => number;
   readonly write: (text: string) => void;
-  /** Milliseconds that only ever grow. */
+  /** Milliseconds that never decrease. */
   readonly now: () => number;
-  /** Calls again and again, until the answer is called. */
+  /** Calls `call` repeatedly. Returns a function that stops it. */
   readonly every: (milliseconds: number, call: () => void) => () => void;
-  /** Calls when the process ends, until the answer is called. */
+  /** Calls `call` when the process ends. Returns a function that cancels it. */
   readonly atExit: (call: () => void) => () => void;
 }
 
-/** What is shown of it at one moment. */
+/** The state of a bar at one moment. */
 export interface ProgressState {
   readonly label: string;
   readonly total?: number | undefined;
@@ -48,14 +51,14 @@ const appearsAfterMs = 1000;
 const redrawMs = 100;
 const widestBar = 30;
 const narrowestBar = 8;
-/** From one end to the other. */
+/** Time for the block to move from one end to the other. */
 const pulseMs = 2000;
-/** A beginning says little of the rest. */
+/** Below this share, the remaining time is not estimated. */
 const guessFromShare = 0.02;
 const usualColumns = 80;
 const clearLine = "\r\u001b[2K";
 
-/** Contract: `end` is called whatever `work` does. */
+/** Contract: `end` is called even if `work` throws. */
 export async function withProgress<T>(
   label: string,
   options: ProgressOptions,
@@ -71,7 +74,7 @@ export async function withProgress<T>(
   }
 }
 
-/** What of a process decides. */
+/** The parts of a process that decide whether a bar is shown. */
 export interface Surroundings {
   readonly stdin: { readonly isTTY?: boolean };
   readonly stdout: { readonly isTTY?: boolean };
@@ -89,7 +92,7 @@ export function mayShow(
   return readsInput !== true || stdin.isTTY !== true;
 }
 
-/** Without a screen nothing is ever written. */
+/** Without a screen, nothing is ever written. */
 export function startProgress(
   screen: ProgressScreen | undefined,
   label: string,
@@ -140,7 +143,7 @@ const silent: Progress = {
   end: () => undefined,
 };
 
-/** One line, one column narrower than the terminal: it never wraps. */
+/** One line, one column narrower than the terminal, so that it never wraps. */
 export function progressLine(state: ProgressState, columns: number): string {
   const { label, note } = state;
   const words = [figuresOf(state), note].filter((word) => word !== "").join(" · ");
@@ -155,13 +158,13 @@ function drawing(state: ProgressState, width: number): string {
   return share === undefined ? pulse(state.elapsedMs, width) : bar(share, width);
 }
 
-/** Undefined: nobody knows. */
+/** Undefined if the share is unknown. */
 function shareOf({ total, done }: ProgressState): number | undefined {
   if (total === undefined || total <= 0 || done <= 0) return undefined;
   return Math.min(1, done / total);
 }
 
-/** A short block that runs to and fro. */
+/** A short block that moves back and forth. */
 function pulse(elapsedMs: number, width: number): string {
   const block = Math.max(2, Math.round(width / 5));
   const phase = (elapsedMs % (2 * pulseMs)) / pulseMs;
@@ -195,7 +198,7 @@ const terminalScreen: ProgressScreen = {
   write: (text) => void process.stderr.write(text),
   now: () => performance.now(),
   every: (milliseconds, call) => {
-    // A bar alone keeps no process alive.
+    // A bar must not keep the process alive.
     const timer = setInterval(call, milliseconds).unref();
     return () => clearInterval(timer);
   },
@@ -204,7 +207,7 @@ const terminalScreen: ProgressScreen = {
     const handlers = signals.map((signal) => {
       const handler = (): void => {
         call();
-        // With its handler gone, the signal does what it always did.
+        // Without the handler, the signal has its usual effect.
         process.off(signal, handler);
         process.kill(process.pid, signal);
       };

@@ -1,4 +1,4 @@
-/** Where the service of a data folder runs, if one does: two of them would write over each other's sessions. */
+/** Finds the running service of a data folder. Two services on one folder would overwrite each other's sessions. */
 
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -14,14 +14,14 @@ interface NamedService {
 }
 
 export interface RunningService extends NamedService {
-  /** What is wrong with its store, a sentence each. */
+  /** Problems with its store, one sentence each. */
   readonly problems: readonly string[];
 }
 
 const fileName = "service.json";
 const timeoutMs = 2000;
 
-/** The service that this folder's file names, if it is alive: after a crash the file names a dead one. */
+/** The service that this folder's file names, if it is alive. After a crash, the file names a dead one. */
 export async function findService(data: string): Promise<RunningService | undefined> {
   const named = readServiceFile(data);
   if (named === undefined || !isAlive(named.pid)) return undefined;
@@ -30,8 +30,8 @@ export async function findService(data: string): Promise<RunningService | undefi
 }
 
 /**
- * The right to be the service of this folder, until the process ends: held by the system, so neither a service that stands
- * still nor one that starts in the same moment is overlooked. Commands and the library do not ask for it.
+ * The right to be the service of this folder until the process ends. The operating system holds the lock, so neither a
+ * suspended service nor one that starts at the same moment is overlooked. Commands and the library do not need it.
  */
 export function takeService(data: string): FolderLock {
   const lock = takeLock(join(data, serviceLockName), 0);
@@ -41,16 +41,16 @@ export function takeService(data: string): FolderLock {
     named !== undefined && isAlive(named.pid) ? `, at ${named.url} (process ${named.pid})` : "";
   throw new PlimsollError(
     "SERVICE_RUNNING",
-    `A service already runs on ${data}${where}: use that one, or choose another folder with --data.`,
+    `A service is already running on ${data}${where}. Use that one, or choose another folder with --data.`,
   );
 }
 
-/** For other commands: they find the service by it. */
+/** Other commands find the service by this file. */
 export function writeServiceFile(data: string, url: string): void {
   writeWhole(join(data, fileName), JSON.stringify({ pid: process.pid, url }));
 }
 
-/** In a folder that was put in the place of ours, it is another service's. */
+/** If the folder was replaced meanwhile, the file belongs to another service and stays. */
 export function removeServiceFile(data: string): void {
   if (readServiceFile(data)?.pid === process.pid) rmSync(join(data, fileName), { force: true });
 }
@@ -61,7 +61,7 @@ function readServiceFile(data: string): NamedService | undefined {
   return typeof pid === "number" && typeof url === "string" ? { pid, url } : undefined;
 }
 
-/** undefined: no service answers there. */
+/** Undefined if no service answers there. */
 async function problemsAt(url: string): Promise<readonly string[] | undefined> {
   try {
     const response = await fetch(`${url}/healthz`, { signal: AbortSignal.timeout(timeoutMs) });

@@ -1,11 +1,11 @@
-/** Signals that end a program: the first one in order, a second Ctrl-C at once. */
+/** Signals that stop a program: the first one stops it in order, a second Ctrl-C at once. */
 
 export type StopSignal = "SIGINT" | "SIGTERM" | "SIGHUP";
 
-/** stop: begin to end in order. same: that is under way. at-once: do not wait for it any longer. */
+/** stop: begin an orderly stop. same: the stop is already under way. at-once: do not wait for it any longer. */
 export type StopVerdict = "stop" | "same" | "at-once";
 
-/** Exit codes as shells count them. */
+/** Exit codes as shells use them. */
 export const signalCodes: Readonly<Record<StopSignal, number>> = {
   SIGINT: 130,
   SIGTERM: 143,
@@ -13,14 +13,14 @@ export const signalCodes: Readonly<Record<StopSignal, number>> = {
 };
 
 /**
- * A keystroke may arrive more than once: the terminal sends it to the whole foreground group, and npm, which is part of
- * that, hands it on to its child. Nobody means two by what comes within this time.
+ * One keystroke may arrive more than once: the terminal sends it to the whole foreground group, and npm,
+ * which belongs to that group, forwards it to its child. Signals within this time count as one.
  */
 const keystrokeMs = 250;
 
 /**
- * Contract: only a second SIGINT ends at once. Supervisors and scripts/bootstrap.mjs say SIGTERM, as often as they like, also
- * beside the SIGINT of the terminal.
+ * Contract: only a second SIGINT stops at once. Supervisors and scripts/bootstrap.mjs send
+ * SIGTERM, possibly several times and together with the terminal's SIGINT.
  */
 export function createStopDecider(): (signal: StopSignal, atMs: number) => StopVerdict {
   let isStopping = false;
@@ -36,7 +36,7 @@ export function createStopDecider(): (signal: StopSignal, atMs: number) => StopV
   };
 }
 
-/** Calls `stop` once; `endAtOnce` must end the process. */
+/** Calls `stop` once. `endAtOnce` must end the process. */
 export function onStopSignals(
   stop: (signal: StopSignal) => void,
   endAtOnce: (signal: StopSignal) => void,

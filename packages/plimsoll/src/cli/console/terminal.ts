@@ -1,16 +1,16 @@
-/** Text for a terminal: whatever a conversation holds, it cannot move the cursor or change the title (threat T16). */
+/** Text for a terminal. Nothing in a conversation can move the cursor or change the title (threat T16). */
 
 import { grouped } from "../../text/digits.ts";
 import { harmless } from "../../text/unseen.ts";
 
-/** One line of at most so many characters. */
+/** One line of at most `maxLength` characters. */
 export function oneLine(text: string, maxLength: number): string {
   const flat = harmless(text).replaceAll(/\s+/g, " ").trim();
   const characters = [...flat];
   return characters.length <= maxLength ? flat : `${characters.slice(0, maxLength - 1).join("")}…`;
 }
 
-/** Columns padded to their widest cell; numbers to the right. */
+/** Pads columns to their widest cell, and aligns numbers to the right. */
 export function table(rows: readonly (readonly (string | number)[])[]): string {
   const cells = rows.map((row) =>
     row.map((cell) => (typeof cell === "number" ? grouped(cell) : harmless(cell))),
@@ -32,7 +32,7 @@ export function table(rows: readonly (readonly (string | number)[])[]): string {
     .join("\n");
 }
 
-/** A share of a whole as a bar of blocks. */
+/** A share of a whole, as a bar of blocks. */
 export function bar(share: number, width: number): string {
   const filled = Math.round(Math.min(1, Math.max(0, share)) * width);
   return "█".repeat(filled) + "░".repeat(width - filled);

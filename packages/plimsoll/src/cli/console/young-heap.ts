@@ -1,15 +1,15 @@
-/** How much room V8 has for what lives only for a moment. */
+/** The size of V8's memory for short-lived objects. */
 
 import { PerformanceObserver } from "node:perf_hooks";
 import { getHeapSpaceStatistics, setFlagsFromString } from "node:v8";
 
 /**
- * A service whose young generation stays at its first megabyte collects it with every fourth request. With one that grows
- * as V8 likes, bodies are freed late, by full collections. `npm run bench -- proxy` tells what lies between.
+ * Maximum size of the young generation. If it stays at its initial megabyte, a service collects it every fourth request. If V8
+ * may grow it freely, bodies are freed late, by full collections. `npm run bench -- proxy` shows values in between.
  */
 const mostBytes = 8 * 1024 * 1024;
 
-/** Contract: the growth factor is 1 before. */
+/** Contract: the growth factor must be 1 before the call. */
 export function growYoungHeap(): void {
   let factor = 1;
   const steer = (): void => {
@@ -17,7 +17,7 @@ export function growYoungHeap(): void {
     if (wanted !== factor) setFlagsFromString(`--semi-space-growth-factor=${wanted}`);
     factor = wanted;
   };
-  // V8 decides on the next size when it collects: it is told before it does so again.
+  // V8 decides on the next size during a collection, so the flag is set before the next one.
   new PerformanceObserver(steer).observe({ entryTypes: ["gc"] });
 }
 

@@ -1,4 +1,4 @@
-/** The compactions of a report: what each took out and what survived, by class of evidence. */
+/** The compactions of a report: what each removed and kept, by class of evidence. */
 
 import type { CompactionEndEvent } from "../../message/event.ts";
 import { type EvidenceClass, evidenceClasses, type Receipt } from "../../message/receipt.ts";
@@ -9,7 +9,7 @@ import { longList } from "./lists.ts";
 import { arrow, html, type Markup, nothing, shortened } from "./markup.ts";
 import { counted, percent, timeOf, whyCompacted } from "./words.ts";
 
-/** The newest are what people ask for; the command lists all. */
+/** The report shows only the newest. The command lists all. */
 const mostReceipts = 200;
 const mostExamples = 3;
 const exampleChars = 160;
@@ -17,13 +17,13 @@ const mostHandles = 5;
 
 export function compactionList({ receipts, turns }: Report): Markup {
   if (receipts.length === 0)
-    return html`<p class="panel empty">Nothing was compacted: the model saw every message as it came.</p>`;
+    return html`<p class="panel empty">Nothing was compacted. The model saw every message as it came.</p>`;
   const numbers = new Map(turns.map(({ id }, index) => [id, index + 1]));
   const shown = receipts.slice(-mostReceipts).toReversed();
   const left = receipts.length - shown.length;
   return html`<div class="panel">${sumTable(receipts)}</div>
 ${longList(shown.map((event) => compaction(event, numbers.get(event.turn))))}
-${left > 0 ? html`<p class="note">${counted(left, "older compaction")} not shown: <code>plimsoll receipts</code> lists them.</p>` : nothing}`;
+${left > 0 ? html`<p class="note">${counted(left, "older compaction")} not shown. <code>plimsoll receipts</code> lists them.</p>` : nothing}`;
 }
 
 interface ClassSum {
@@ -38,7 +38,7 @@ function sumTable(receipts: readonly CompactionEndEvent[]): Markup {
     return sum.facts === 0 ? [] : [classRow(name, sum, nothing)];
   });
   if (rows.length === 0)
-    return html`<p class="empty">No facts were found in what was taken out.</p>`;
+    return html`<p class="empty">No facts were found in the removed content.</p>`;
   return html`<table class="cards"><caption class="note">Facts by class, summed over ${counted(receipts.length, "compaction")}</caption>${classHead(false)}<tbody>${rows}</tbody></table>`;
 }
 
@@ -72,8 +72,8 @@ function compaction(event: CompactionEndEvent, turn: number | undefined): Markup
   const { at, reason, receipt, messagesTakenOut, strategies } = event;
   const { tokensBefore, tokensAfter, milliseconds, coherence, handles } = receipt;
   const where = turn === undefined ? html`by hand` : html`turn ${grouped(turn)}`;
-  return html`<details><summary><strong>${where}</strong><span>${grouped(tokensBefore)} ${arrow} ${grouped(tokensAfter)} tokens</span><span class="muted foreign">${strategies.length === 0 ? "nothing had to go" : strategies.join(", ")}</span><span class="muted spread">${timeOf(at)}</span></summary>
-<div class="inside"><dl class="facts"><div><dt>Why</dt><dd class="foreign">${whyCompacted(reason)}</dd></div><div><dt>Saved</dt><dd>${percent(savedShare(receipt))}</dd></div><div><dt>Messages left out whole</dt><dd>${grouped(messagesTakenOut)}</dd></div><div><dt>Coherence</dt><dd>${coherence.toFixed(2)}</dd></div><div><dt>Took</dt><dd>${grouped(milliseconds)} ms</dd></div>${handlesOf(handles)}</dl>
+  return html`<details><summary><strong>${where}</strong><span>${grouped(tokensBefore)} ${arrow} ${grouped(tokensAfter)} tokens</span><span class="muted foreign">${strategies.length === 0 ? "nothing was removed" : strategies.join(", ")}</span><span class="muted spread">${timeOf(at)}</span></summary>
+<div class="inside"><dl class="facts"><div><dt>Why</dt><dd class="foreign">${whyCompacted(reason)}</dd></div><div><dt>Saved</dt><dd>${percent(savedShare(receipt))}</dd></div><div><dt>Messages removed entirely</dt><dd>${grouped(messagesTakenOut)}</dd></div><div><dt>Coherence</dt><dd>${coherence.toFixed(2)}</dd></div><div><dt>Took</dt><dd>${grouped(milliseconds)} ms</dd></div>${handlesOf(handles)}</dl>
 ${receiptTable(receipt)}</div></details>`;
 }
 
@@ -93,8 +93,8 @@ function receiptTable(receipt: Receipt): Markup {
     classRow(row.name, row, html`${row.examples.map(example)}`),
   );
   if (rows.length === 0)
-    return html`<p class="empty">No facts were found in what was taken out.</p>`;
-  return html`<table class="cards">${classHead(true)}<tbody>${rows}</tbody></table><p class="note"><span class="dot said"></span> stands in the window word for word, <span class="dot"></span> is behind a handle; # is the number of the message.</p>`;
+    return html`<p class="empty">No facts were found in the removed content.</p>`;
+  return html`<table class="cards">${classHead(true)}<tbody>${rows}</tbody></table><p class="note"><span class="dot said"></span> is still in the window word for word, <span class="dot"></span> is behind a handle; # is the number of the message.</p>`;
 }
 
 function example({ text, number, where: place }: ReceiptRow["examples"][number]): Markup {

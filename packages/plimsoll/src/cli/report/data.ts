@@ -1,4 +1,4 @@
-/** What a report tells of a session, from the store alone: it can be read while a service writes. */
+/** The data of a report, read from the store alone. It can be read while a service writes. */
 
 import type { Config } from "../../config/schema.ts";
 import type { TurnPoint, WindowPicture } from "../../message/api.ts";
@@ -23,13 +23,13 @@ export interface Report {
   /** `provider/model`, the most used first. */
   readonly models: readonly string[];
   readonly figures: ReportFigures;
-  /** Absent while nothing was said. */
+  /** Absent if the session has no messages yet. */
   readonly picture?: WindowPicture;
   /** Oldest first. */
   readonly turns: readonly TurnPoint[];
-  /** Of the newest thousand compactions, oldest first. */
+  /** Receipts of the newest thousand compactions, oldest first. */
   readonly receipts: readonly CompactionEndEvent[];
-  /** Those that hold, oldest first. */
+  /** Active edits, oldest first. */
   readonly edits: readonly Edit[];
   /** Newest first. */
   readonly errors: readonly ErrorRecord[];
@@ -37,29 +37,29 @@ export interface Report {
 
 export interface ReportFigures {
   readonly turns: number;
-  /** What the client's own requests would have taken, and what went out in their place; as the provider counts. */
+  /** Size of the client's own requests, and of the requests sent on instead, in the provider's tokens. */
   readonly clientTokens: number;
   readonly sentTokens: number;
   readonly savedTokens: number;
   readonly savedShare: number;
-  /** As it was reported, lookups of the model's included; null: not told. */
+  /** As reported, including the model's lookups. Null if not reported. */
   readonly cachedShare: number | null;
   readonly readTokens: number;
   readonly usd: Money;
-  /** Of turns without reported usage. */
+  /** Estimated cost of turns without reported usage. */
   readonly estimatedUsd: Money;
-  /** At the price of cached input: an estimate. */
+  /** An estimate, at the price of cached input. */
   readonly savedUsd: Money;
-  /** When the prices were read; absent where none are known. */
+  /** Date of the prices. Absent if no prices are known. */
   readonly pricesOf?: string;
   readonly compactions: number;
-  /** Of these, those that started afresh. */
+  /** The number of compactions that were fresh starts. */
   readonly recoveries: number;
-  /** The request that came nearest to its limit. */
+  /** The request that came closest to its limit. */
   readonly fullest?: { readonly turn: number; readonly tokens: number; readonly limit: number };
 }
 
-/** More are added up nowhere: the newest are. */
+/** Maximum number of turns to add up. The newest are used. */
 const turnsMost = 100_000;
 const errorsMost = 200;
 
@@ -76,7 +76,7 @@ export async function gatherReport(world: ReportWorld, id: string): Promise<Repo
   if (record === undefined)
     throw new PlimsollError(
       "SESSION_UNKNOWN",
-      `There is no session ${id}: \`plimsoll sessions\` lists them.`,
+      `There is no session ${id}. \`plimsoll sessions\` lists them.`,
     );
   onStep?.("turns");
   const pricesOf = createPrices(config);
@@ -104,7 +104,7 @@ function shownOf({ id, wire, agent, createdAt, updatedAt }: SessionRecord): Repo
   return { id, wire, ...(agent === undefined ? {} : { agent }), createdAt, updatedAt };
 }
 
-/** Undefined where nothing was said yet. */
+/** Undefined if the session has no messages yet. */
 async function pictureOf(
   { store, config, now }: ReportWorld,
   id: string,
@@ -128,7 +128,7 @@ function modelsOf({ models }: CostReport): readonly string[] {
     .map(({ model }) => model.replace(/^unknown\//, ""));
 }
 
-/** Points to come back to, and ways back, change nothing of what the model sees. */
+/** Checkpoints, reverts and restores do not change the view themselves. */
 function holdingOf(edits: readonly Edit[]): readonly Edit[] {
   const reverted = revertedIn(edits);
   const isChange = ({ action: { kind } }: Edit): boolean =>
@@ -136,7 +136,7 @@ function holdingOf(edits: readonly Edit[]): readonly Edit[] {
   return edits.filter((edit) => isChange(edit) && !reverted.has(edit.seq));
 }
 
-/** Compactions by hand belong to no turn: they have receipts only. */
+/** Compactions by hand belong to no turn and have only receipts. */
 function figuresOf(
   turns: readonly TurnRecord[],
   cost: CostReport,
@@ -171,7 +171,7 @@ function figuresOf(
   };
 }
 
-/** What no provider got has sent nothing. */
+/** A turn that reached no provider sent nothing. */
 function wasSent({ usage, status, outcome }: TurnRecord): boolean {
   return usage !== undefined || (status !== "failed" && outcome !== "refused");
 }

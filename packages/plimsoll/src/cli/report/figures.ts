@@ -1,4 +1,4 @@
-/** The figures of a report with their names and what is to be known of them: the same on a page and on a terminal. */
+/** The figures of a report with their names and notes. They are the same on a page and on a terminal. */
 
 import { grouped } from "../../text/digits.ts";
 import { brief, moneyText } from "../../watch/figures.ts";
@@ -21,10 +21,10 @@ export function figuresShown(figures: ReportFigures): readonly Figure[] {
       note:
         fullest === undefined
           ? "nothing was sent yet"
-          : `the fullest took ${percent(fullest.tokens / fullest.limit)} of its limit`,
+          : `the fullest used ${percent(fullest.tokens / fullest.limit)} of its limit`,
     },
-    { name: "The client sent", value: brief(clientTokens), note: tokensNote(clientTokens) },
-    { name: "Went out", value: brief(sentTokens), note: tokensNote(sentTokens) },
+    { name: "From the client", value: brief(clientTokens), note: tokensNote(clientTokens) },
+    { name: "Sent on", value: brief(sentTokens), note: tokensNote(sentTokens) },
     {
       name: "Saved",
       value: percent(savedShare),
@@ -44,7 +44,7 @@ export function figuresShown(figures: ReportFigures): readonly Figure[] {
       value: cachedShare === null ? "unknown" : percent(cachedShare),
       note:
         cachedShare === null
-          ? "the provider did not tell"
+          ? "the provider did not report it"
           : `of ${brief(readTokens)} tokens that the provider read, lookups included`,
     },
     {
@@ -68,5 +68,5 @@ function costNote({ usd, estimatedUsd, pricesOf }: ReportFigures): string {
   const prices = pricesOf === undefined ? "" : `, prices of ${pricesOf}`;
   if (usd === 0 && estimatedUsd !== 0) return `input only, no usage was reported${prices}`;
   const more = estimatedUsd === 0 ? "" : `, and about ${moneyText(estimatedUsd)} not reported`;
-  return `as the provider counted${more}${prices}`;
+  return `from the provider's reported usage${more}${prices}`;
 }

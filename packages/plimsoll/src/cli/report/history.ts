@@ -1,4 +1,4 @@
-/** The turns of a session as SVG charts over one axis: what went out by component, what the client had sent, what was cached. */
+/** The turns of a session as SVG charts on one axis: sent tokens by component, tokens from the client, and cached tokens. */
 
 import type { TurnPoint } from "../../message/api.ts";
 import { grouped } from "../../text/digits.ts";
@@ -8,17 +8,17 @@ import { counted, percent } from "./words.ts";
 
 /** With more turns than this, several share a column. */
 const mostColumns = 500;
-/** Up to so many columns have a gap between them. */
+/** Maximum number of columns with a gap between them. */
 const mostGaps = 80;
-/** Columns and heights in whole units: short numbers make a small file. */
+/** Columns and heights are in whole units, because short numbers make a small file. */
 const columnUnits = 10;
 const heightUnits = 1000;
-/** Room above the highest value. */
+/** Room above the highest value, as a factor. */
 const headroom = 1.06;
 
-/** One column: the fullest of its turns stands for them. */
+/** One column. The fullest of its turns represents the others. */
 export interface Column {
-  /** Numbers of turns, 1 is the oldest. */
+  /** Numbers of its turns. 1 is the oldest. */
   readonly first: number;
   readonly last: number;
   readonly system: number;
@@ -28,7 +28,7 @@ export interface Column {
   readonly limit: number;
   readonly client: number;
   readonly sent: number;
-  /** Of what the provider read; undefined where it did not tell. */
+  /** Share of the input that the provider read from its cache. Undefined if the provider did not report it. */
   readonly cached: number | undefined;
   readonly mark: "compacted" | "recovered" | undefined;
 }
@@ -81,7 +81,7 @@ function markIn(turns: readonly TurnPoint[]): Column["mark"] {
   return turns.some(({ outcome }) => outcome === "compacted") ? "compacted" : undefined;
 }
 
-/** The parts of a column in the order in which they stand on each other. */
+/** The parts of a column, from bottom to top. */
 const components = [
   { name: "System", className: "c-system", of: ({ system }: Column) => system },
   { name: "Skills", className: "c-skills", of: ({ skills }: Column) => skills },
@@ -101,7 +101,7 @@ export function historyCharts(turns: readonly TurnPoint[]): Markup {
   return html`${componentChart(columns)}
 ${isSmaller ? clientChart(columns) : nothing}
 ${isCached ? cachedChart(columns) : nothing}
-${perColumn > 1 ? html`<p class="note">A column stands for ${perColumn} turns: for the fullest of them.</p>` : nothing}`;
+${perColumn > 1 ? html`<p class="note">Each column shows the fullest of ${perColumn} turns.</p>` : nothing}`;
 }
 
 function componentChart(columns: readonly Column[]): Markup {
@@ -120,7 +120,7 @@ function componentChart(columns: readonly Column[]): Markup {
   const fullest = columns.reduce((best, column) => (column.sent > best.sent ? column : best));
   const marks = columns.filter(({ mark }) => mark !== undefined).length;
   return chart({
-    title: "What went out, by component",
+    title: "Sent tokens, by component",
     label: `Tokens of each turn by component. ${counted(columns.at(-1)?.last ?? 0, "turn")}; at most ${grouped(fullest.sent)} tokens of ${grouped(fullest.limit)}, in turn ${fullest.first}. ${counted(marks, "column")} with a compaction.`,
     height: 200,
     columns,
@@ -151,8 +151,8 @@ function clientChart(columns: readonly Column[]): Markup {
   const scale: Scale = { most: most * headroom, text: brief };
   const last = columns.at(-1);
   return chart({
-    title: "What the client sent, and what went out of it",
-    label: `Tokens that the client sent and that went out in each turn: ${grouped(last?.client ?? 0)} and ${grouped(last?.sent ?? 0)} in the last one.`,
+    title: "Tokens from the client, and tokens sent on",
+    label: `Tokens from the client and tokens sent on, in each turn: ${grouped(last?.client ?? 0)} and ${grouped(last?.sent ?? 0)} in the last one.`,
     height: 110,
     columns,
     scale,
@@ -169,8 +169,8 @@ function clientChart(columns: readonly Column[]): Markup {
       ),
     ],
     legend: [
-      html`<li><span class="swatch c-client"></span>the client sent</li>`,
-      html`<li><span class="swatch c-conversation"></span>went out</li>`,
+      html`<li><span class="swatch c-client"></span>from the client</li>`,
+      html`<li><span class="swatch c-conversation"></span>sent on</li>`,
     ],
   });
 }
@@ -185,7 +185,7 @@ function cachedChart(columns: readonly Column[]): Markup {
   const mean = reported.reduce((sum, share) => sum + share, 0) / Math.max(1, reported.length);
   return chart({
     title: "Read from the provider's cache",
-    label: `Share of each turn that the provider read from its cache: ${percent(mean)} in the mean.`,
+    label: `Share of each turn that the provider read from its cache: ${percent(mean)} on average.`,
     height: 64,
     columns,
     scale,
@@ -212,7 +212,7 @@ interface Segment {
   readonly to: number;
 }
 
-/** All columns of one colour are one path. */
+/** All columns of one colour form one path. */
 function layer(className: string, segments: readonly Segment[], scale: Scale): Markup {
   const gap = segments.length <= mostGaps ? 1 : 0;
   const path = segments.flatMap(({ from, to }, index) => {
@@ -224,12 +224,12 @@ function layer(className: string, segments: readonly Segment[], scale: Scale): M
   return html`<path class="${className}" d="${written(path.join(""))}"/>`;
 }
 
-/** From above, as SVG counts. */
+/** Measured from the top, as in SVG. */
 function heightOf(value: number, { most }: Scale): number {
   return Math.round((1 - Math.min(1, value / most)) * heightUnits);
 }
 
-/** It steps where another model, or another setting, has another limit. */
+/** The line steps if the limit changes with the model or the settings. */
 function limitPath(columns: readonly Column[], scale: Scale): Markup {
   let last: number | undefined;
   const path = columns.flatMap(({ limit }, index) => {
@@ -275,7 +275,7 @@ function chart({ title, label, height, columns, scale, layers, hasMarks, legend 
 ${hasMarks === true ? marksOf(columns) : nothing}${numbersOf(columns, whole - 4)}</svg></div></figure>`;
 }
 
-/** 1, 2 or 5 times a power of ten: three to six of them. */
+/** Multiples of 1, 2 or 5 times a power of ten. There are three to six of them. */
 function ticksUpTo(most: number): readonly number[] {
   const power = 10 ** Math.floor(Math.log10(most / 3));
   const step = [1, 2, 5, 10].map((times) => times * power).find((one) => most / one <= 5) ?? most;
@@ -292,14 +292,14 @@ function marksOf(columns: readonly Column[]): readonly Markup[] {
   });
 }
 
-/** Told by shape as by colour. */
+/** Shape and colour both tell the marks apart. */
 function markShape(mark: "compacted" | "recovered", centre: number): Markup {
   return mark === "compacted"
     ? html`<path class="mark-compacted" d="M${centre - 4} ${centre - 3}h8l-4 7z"/>`
     : html`<path class="mark-recovered" d="M${centre} ${centre - 5}l5 5l-5 5l-5 -5z"/>`;
 }
 
-/** Of the first, the middle and the last turn. */
+/** Numbers of the first, the middle and the last turn. */
 function numbersOf(columns: readonly Column[], y: number): readonly Markup[] {
   const last = columns.at(-1)?.last ?? 0;
   const middle = columns[Math.floor((columns.length - 1) / 2)];

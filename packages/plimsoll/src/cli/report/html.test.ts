@@ -1,4 +1,4 @@
-/** The page of a report: whatever a conversation holds it is text, and however long it was the file stays small. */
+/** The page of a report: everything in a conversation stays text, and the file stays small however long the conversation was. */
 
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
@@ -124,7 +124,7 @@ const figures: Report["figures"] = {
   recoveries: 0,
 };
 
-/** A report in which every word is somebody else's. */
+/** A report in which every word comes from outside. */
 function reportOf(words: string): Report {
   return {
     session: { id: words, wire: words, agent: words, createdAt: at, updatedAt: at },
@@ -171,7 +171,7 @@ const hostile: readonly string[] = [
   "abc\u202egnp.exe\u2066\u200b\u0000\u001b]0;owned\u0007\u009b31m\u{e0041}\ud800",
 ];
 
-/** Every tag of the page, with the names of its attributes. Text holds no angle bracket: it is escaped. */
+/** Every tag of the page, with the names of its attributes. Text contains no angle brackets, because it is escaped. */
 function tagsOf(page: string): readonly { name: string; attributes: readonly string[] }[] {
   const body = page.replace(/<style>[^<]*<\/style>/, "<style></style>");
   return [...body.matchAll(/<(?<name>[/!]?[a-zA-Z]+)(?<rest>[^<>]*)>/g)].map(({ groups }) => ({
@@ -242,12 +242,12 @@ describe("the page", () => {
     const empty = { models: [], turns: [], receipts: [], edits: [], errors: [] };
     const page = pageOf({ session, madeAt, figures: nothing, ...empty });
     for (const sentence of [
-      "Nothing was said in this session yet.",
-      "There was no turn yet.",
+      "This session has no messages yet.",
+      "There has been no turn yet.",
       "Nothing was compacted",
       "Nothing was edited",
       "None were recorded.",
-      "the provider did not tell",
+      "the provider did not report it",
       "the prices of this model are not known",
     ])
       expect(page).toContain(sentence);

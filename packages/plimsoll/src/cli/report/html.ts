@@ -1,4 +1,4 @@
-/** A report as one HTML file that needs nothing else: no script, no request, pictures as SVG. Pure. */
+/** A report as one self-contained HTML file: no script, no request, pictures as SVG. Pure. */
 
 import type { WindowPicture, WindowUnit } from "../../message/api.ts";
 import { grouped } from "../../text/digits.ts";
@@ -15,9 +15,9 @@ import { messagesOf, windowLegend, windowSvg } from "./window.ts";
 import { counted, durationOf, percent, timeOf } from "./words.ts";
 
 export interface PageOptions {
-  /** Commands that show more, each with what it shows. */
+  /** Commands that show more, each with a description. */
   readonly further: readonly Further[];
-  /** Of this program. */
+  /** Version of this program. */
   readonly version: string;
 }
 
@@ -47,14 +47,14 @@ export function reportHtml(report: Report, { further, version }: PageOptions): s
 ${heading(report, name)}
 <main>
 ${figureSection(report)}
-<section aria-labelledby="window"><h2 id="window">The window now</h2>${picture === undefined ? empty("Nothing was said in this session yet.") : windowPanel(picture)}</section>
-<section aria-labelledby="turns"><h2 id="turns">Turn by turn</h2>${turns.length === 0 ? empty("There was no turn yet.") : html`<div class="panel">${historyCharts(turns)}</div>`}</section>
+<section aria-labelledby="window"><h2 id="window">The window now</h2>${picture === undefined ? empty("This session has no messages yet.") : windowPanel(picture)}</section>
+<section aria-labelledby="turns"><h2 id="turns">Turn by turn</h2>${turns.length === 0 ? empty("There has been no turn yet.") : html`<div class="panel">${historyCharts(turns)}</div>`}</section>
 <section class="long" aria-labelledby="compactions"><h2 id="compactions">Compactions</h2>${compactionList(report)}</section>
-<section class="long" aria-labelledby="edits"><h2 id="edits">Edits that hold</h2>${editList(report)}</section>
+<section class="long" aria-labelledby="edits"><h2 id="edits">Active edits</h2>${editList(report)}</section>
 <section class="long" aria-labelledby="errors"><h2 id="errors">Errors</h2>${errorList(report)}</section>
 <section aria-labelledby="further"><h2 id="further">To look further</h2><dl class="panel commands">${further.map(({ command, shows }) => html`<dt><code>${command}</code></dt><dd>${shows}</dd>`)}</dl></section>
 </main>
-<footer>Made by Plimsoll ${version} on ${timeOf(madeAt)} UTC. Times are in UTC. This file holds words of the conversation: share it like one.</footer>
+<footer>Made by Plimsoll ${version} on ${timeOf(madeAt)} UTC. Times are in UTC. This file contains text of the conversation. Share it only with people who may read the conversation.</footer>
 </body>
 </html>
 `.markup;
@@ -85,7 +85,7 @@ function heading({ session, models, turns }: Report, name: string): Markup {
 <div><h1 class="foreign">${name}</h1><dl class="about">${about.map(([term, value]) => html`<div><dt>${term}</dt><dd>${value}</dd></div>`)}</dl></div></header>`;
 }
 
-/** Without the day, where it is the same. */
+/** Omits the day if it is the same. */
 function timeOnly(at: number, beside: number): string {
   const [day, time = ""] = timeOf(at).split(" ");
   return timeOf(beside).startsWith(`${day} `) ? time : timeOf(at);
@@ -105,17 +105,17 @@ function windowPanel(picture: WindowPicture): Markup {
     limit > 0
       ? html`<strong>${grouped(tokens)} of ${grouped(limit)} tokens</strong><span>${percent(tokens / limit)} of the limit</span>`
       : html`<strong>${grouped(tokens)} tokens</strong>`;
-  return html`<div class="panel stack"><p class="fill">${filled}<span class="muted">in a window of ${windowWords(picture, grouped)}; ${certaintyWords[certainty]}${takenOutTokens > 0 ? `; edits take out ${grouped(takenOutTokens)}` : ""}</span></p>
+  return html`<div class="panel stack"><p class="fill">${filled}<span class="muted">in a window of ${windowWords(picture, grouped)}; ${certaintyWords[certainty]}${takenOutTokens > 0 ? `; edits remove ${grouped(takenOutTokens)}` : ""}</span></p>
 ${windowSvg(picture)}${windowLegend(picture)}${largestUnits(picture)}</div>`;
 }
 
 const certaintyWords: Readonly<Record<WindowPicture["certainty"], string>> = {
   exact: "counted exactly",
   estimate: "estimated",
-  bound: "counted on the safe side",
+  bound: "counted as an upper bound",
 };
 
-/** The picture for those who read rather than look. */
+/** The picture as a table, for people who cannot see it. */
 function largestUnits({ units, tokens }: WindowPicture): Markup {
   if (units.length === 0) return nothing;
   const largest = units

@@ -1,4 +1,4 @@
-/** The lists of a report: the edits that shape the window, errors, and how a long list is shown. */
+/** The lists of a report: the edits that shape the window, the errors, and how a long list is shown. */
 
 import type { WindowUnit } from "../../message/api.ts";
 import type { Edit } from "../../message/edit.ts";
@@ -9,14 +9,14 @@ import { arrow, html, type Markup, nothing, shortened } from "./markup.ts";
 import { messagesOf } from "./window.ts";
 import { counted, timeOf } from "./words.ts";
 
-/** The newest are what people ask for; the commands list all. */
+/** The report shows only the newest. The commands list all. */
 const mostGroups = 60;
 const mostEditsInGroup = 60;
 const mostErrors = 50;
 const shownAtOnce = 10;
 const whyChars = 300;
 
-/** Lines to be opened; all but the first ones are folded away together. */
+/** Lines that can be opened. All but the first ones are folded together. */
 export function longList(items: readonly Markup[]): Markup {
   if (items.length === 0) return nothing;
   const isLong = items.length > shownAtOnce + 2;
@@ -35,7 +35,7 @@ interface Group {
 
 export function editList({ edits, picture }: Report): Markup {
   if (edits.length === 0)
-    return html`<p class="panel empty">Nothing was edited: the model sees every message as it came.</p>`;
+    return html`<p class="panel empty">Nothing was edited. The model sees every message as it came.</p>`;
   const unitByEdit = unitsByEdit(picture?.units ?? []);
   const shaping = edits.filter(
     ({ seq, action }) => unitByEdit.has(seq) || isAlwaysSeen(action.kind),
@@ -44,10 +44,10 @@ export function editList({ edits, picture }: Report): Markup {
   const groups = groupsOf(shaping).toReversed();
   const left = groups.slice(mostGroups).reduce((sum, group) => sum + group.edits.length, 0);
   return html`${longList(groups.slice(0, mostGroups).map((group) => editGroup(group, unitByEdit)))}
-${rest + left > 0 ? html`<p class="note">${counted(rest + left, "more edit")} ${rest + left === 1 ? "holds" : "hold"} too, ${left > 0 ? "older ones, or " : ""}inside of what was taken out since: <code>plimsoll edits</code> lists them.</p>` : nothing}`;
+${rest + left > 0 ? html`<p class="note">${counted(rest + left, "more edit")} ${rest + left === 1 ? "is" : "are"} active, ${left > 0 ? "older or " : ""}inside content that was removed later. <code>plimsoll edits</code> lists all edits.</p>` : nothing}`;
 }
 
-/** These change what the model is told without being part of one unit. */
+/** These change the model's view without being part of one unit. */
 function isAlwaysSeen(kind: Edit["action"]["kind"]): boolean {
   return kind === "tools" || kind === "pin";
 }
@@ -83,7 +83,7 @@ function editGroup(
     .map((edit) => editRow(edit, unitByEdit.get(edit.seq)));
   const left = edits.length - rows.length;
   return html`<details><summary><strong class="foreign">${strategy}</strong><span>${counted(edits.length, "edit")}</span>${before === 0 ? nothing : html`<span>${grouped(before)} ${arrow} ${grouped(after)} tokens</span>`}<span class="muted foreign why">${shortened(reason, whyChars)}</span><span class="muted spread">${timeOf(at)}</span></summary>
-<div class="inside"><table class="cards"><thead><tr><th scope="col" class="number">Edit</th><th scope="col">What</th><th scope="col" class="number">Messages</th><th scope="col" class="number">Tokens before</th><th scope="col" class="number">after</th><th scope="col" class="wide">Stands there now</th></tr></thead><tbody>${rows}</tbody></table>
+<div class="inside"><table class="cards"><thead><tr><th scope="col" class="number">Edit</th><th scope="col">What</th><th scope="col" class="number">Messages</th><th scope="col" class="number">Tokens before</th><th scope="col" class="number">after</th><th scope="col" class="wide">Text in the view now</th></tr></thead><tbody>${rows}</tbody></table>
 ${left > 0 ? html`<p class="note">${counted(left, "more edit")} of this step not shown.</p>` : nothing}</div></details>`;
 }
 

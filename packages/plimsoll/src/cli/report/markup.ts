@@ -1,21 +1,21 @@
-/** HTML in which everything is text unless this code wrote it as markup: what a conversation holds stays what it says. */
+/** HTML in which everything is text unless this code wrote it as markup. So nothing in a conversation can become markup. */
 
 import { grouped } from "../../text/digits.ts";
 
-/** Text that is HTML or SVG already. Only `html` and `written` make it. */
+/** Text that is already HTML or SVG. Only `html` and `written` create it. */
 export interface Markup {
   readonly markup: string;
 }
 
 type Insertion = string | number | Markup | readonly Markup[];
 
-/** Of any one text: more than anyone reads in a report, and a line of a megabyte stays a line. */
+/** Maximum number of characters of one text, more than anyone reads in a report. So even a line of a megabyte stays a line. */
 const longestText = 500;
 
 /**
- * Characters that are not seen, or change the order of what is: controls (without tab and line feed), line and paragraph
- * separators, bidirectional controls, zero-width characters, annotations, lone surrogates. The two common selectors of
- * emoji (U+FE0E, U+FE0F) stay.
+ * Characters that are invisible or change the order of visible ones: controls (except tab and line
+ * feed), line and paragraph separators, bidirectional controls, zero-width characters, annotations,
+ * lone surrogates. The two common emoji selectors (U+FE0E, U+FE0F) stay.
  */
 const unseen =
   /(?!\t|\n|\ufe0e|\ufe0f)[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Bidi_Control}\p{Default_Ignorable_Code_Point}\ufff9-\ufffb]/gu;
@@ -28,14 +28,14 @@ const entities: Readonly<Record<string, string>> = {
   "'": "&#39;",
 };
 
-/** Harmless in text and in quoted attributes: markup is shown, hidden characters are marked, long text is cut. */
+/** Harmless in text and in quoted attributes: markup is shown as text, hidden characters are marked, long text is cut. */
 export function escapeHtml(text: string, mostChars: number = longestText): string {
   return cut(text, mostChars)
     .replace(unseen, markOf)
     .replaceAll(/[&<>"']/g, (character) => entities[character] ?? "");
 }
 
-/** By whole characters; says how long it was. */
+/** Cuts at whole characters and states the original length. */
 function cut(text: string, mostChars: number): string {
   if (text.length <= mostChars) return text;
   const beginning = text.slice(0, mostChars).replace(/[\ud800-\udbff]$/, "");
@@ -50,7 +50,7 @@ function markOf(character: string): string {
   return `⟦U+${code.toString(16).toUpperCase().padStart(4, "0")}⟧`;
 }
 
-/** What is inserted is escaped, except what is markup. */
+/** Escapes everything inserted, except markup. */
 export function html(parts: TemplateStringsArray, ...insertions: readonly Insertion[]): Markup {
   const texts = parts.map((part, index) => {
     const insertion = insertions[index];
@@ -61,12 +61,12 @@ export function html(parts: TemplateStringsArray, ...insertions: readonly Insert
 
 export const nothing: Markup = { markup: "" };
 
-/** Contract: `markup` is a text of this code's own, with nothing of anybody else's in it. */
+/** Contract: `markup` is a text written in this code and contains nothing from outside. */
 export function written(markup: string): Markup {
   return { markup };
 }
 
-/** Cut where it is longer than it is worth here. */
+/** Cuts a text to a shorter length than usual. */
 export function shortened(text: string, mostChars: number): Markup {
   return { markup: escapeHtml(text, mostChars) };
 }
@@ -77,7 +77,7 @@ function textOf(insertion: Insertion): string {
   return "markup" in insertion ? insertion.markup : insertion.map(({ markup }) => markup).join("");
 }
 
-/** Drawn, because not every font has one. */
+/** Drawn as SVG, because not every font has an arrow. */
 export const arrow: Markup = written(
   '<svg class="arrow" width="14" height="9" viewBox="0 0 14 9" fill="none" stroke="currentColor" stroke-width="1.5" role="img" aria-label="to"><path d="M0 4.5h12M8.5 1l3.5 3.5l-3.5 3.5"/></svg>',
 );

@@ -102,7 +102,7 @@ describe("the command", () => {
     const { code, stdout, stderr } = await run("report");
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     expect(stdout).toContain(session);
-    for (const name of ["turns", "the client sent", "went out", "saved", "compactions"])
+    for (const name of ["turns", "from the client", "sent on", "saved", "compactions"])
       expect(stdout).toMatch(new RegExp(`^${name} `, "m"));
     expect(stdout).toContain(`plimsoll report ${session} --html report.html --data ${folder}`);
     expect((await run("report", session)).stdout).toBe(stdout);

@@ -37,7 +37,7 @@ export async function runReport(
   else console.log(written ?? reportText(report, flags));
 }
 
-/** Says what was done. */
+/** Writes the file. Returns a sentence that says so. */
 function writeReport(
   file: string,
   report: Report,
@@ -45,14 +45,14 @@ function writeReport(
 ): string {
   const further = furtherCommands(report, flags);
   try {
-    // It holds words of the conversation: for its owner, until they say otherwise.
+    // The file contains text of the conversation, so only its owner may read it.
     writeFileSync(file, reportHtml(report, { further, version }), { mode: 0o600 });
     const kilobytes = Math.ceil(statSync(file).size / 1024);
-    return `${oneLine(resolve(file), 1000)}: a report of ${report.session.id}, ${grouped(kilobytes)} KB. It holds words of the conversation.`;
+    return `${oneLine(resolve(file), 1000)}: a report of ${report.session.id}, ${grouped(kilobytes)} KB. It contains text of the conversation.`;
   } catch (cause) {
     throw new PlimsollError(
       "USAGE",
-      `${file} cannot be written (${errorMessage(cause)}): give --html a file in a folder that is there.`,
+      `${file} cannot be written (${errorMessage(cause)}). Give --html a file in an existing folder.`,
     );
   }
 }
@@ -62,18 +62,18 @@ function furtherCommands({ session: { id } }: Report, { data }: ReportFlags): re
   return [
     { command: `plimsoll inspect ${id}${where}`, shows: "every unit of the window" },
     { command: `plimsoll log ${id} --full${where}`, shows: "every message as it came" },
-    { command: `plimsoll edits ${id}${where}`, shows: "every edit, also those undone" },
+    { command: `plimsoll edits ${id}${where}`, shows: "every edit, including undone ones" },
     { command: `plimsoll receipts ${id}${where}`, shows: "every receipt" },
     { command: `plimsoll cost ${id}${where}`, shows: "tokens and money by model" },
     {
       command: `plimsoll recall "what was decided" --session ${id}${where}`,
-      shows: "what the conversation says of it, also what left the window",
+      shows: "passages about this, including content outside the window",
     },
     {
       command: `plimsoll checkpoints ${id}${where}`,
-      shows: "points that `plimsoll restore` can go back to",
+      shows: "points that `plimsoll restore` can restore",
     },
-    { command: `plimsoll serve${where}`, shows: "the same live, in a browser" },
+    { command: `plimsoll serve${where}`, shows: "the same figures, live in a browser" },
   ];
 }
 
@@ -95,7 +95,7 @@ function reportText(report: Report, flags: ReportFlags): string {
     `${timeOf(from)} UTC, ${counted(figures.turns, "turn")} in ${durationOf(Math.max(0, to - from))}`,
     "",
     ...(picture === undefined
-      ? ["Nothing was said in this session yet."]
+      ? ["This session has no messages yet."]
       : [
           `${grouped(picture.tokens)} of ${grouped(picture.limit)} tokens, window ${windowWords(picture, grouped)}`,
           `${bar(filled, 40)} ${percent(filled)}`,
@@ -103,7 +103,7 @@ function reportText(report: Report, flags: ReportFlags): string {
     "",
     table([
       ...figuresShown(figures).map(({ name, value, note }) => [name.toLowerCase(), value, note]),
-      ["edits that hold", grouped(edits.length), ""],
+      ["active edits", grouped(edits.length), ""],
       ["errors", grouped(errors.length), ""],
     ]),
     "",

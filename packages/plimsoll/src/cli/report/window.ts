@@ -1,4 +1,6 @@
-/** The window as an SVG picture: rows of equal capacity, each unit a block as wide as its tokens, the load line where the limit is. */
+/**
+ * The window as an SVG picture: rows of equal capacity, each unit a block as wide as its tokens, and the load line at the limit.
+ */
 
 import type { SegmentKind, WindowPicture, WindowUnit } from "../../message/api.ts";
 import { grouped } from "../../text/digits.ts";
@@ -6,27 +8,27 @@ import { kindName, summaryOf, sumsOf } from "../../watch/kind-words.ts";
 import { html, type Markup, nothing, written } from "./markup.ts";
 import { percent } from "./words.ts";
 
-/** Blocks are placed in shares of the width; what is too narrow is judged by this many pixels. */
+/** Blocks are placed in shares of the width. This nominal width in pixels decides whether a block is too narrow. */
 const nominalWidth = 1200;
 const rowHeight = 22;
 const rowPitch = 26;
-/** Above the first and below the last row, for the load line. */
+/** Space above the first and below the last row, for the load line. */
 const margin = 6;
 const usualRows = 8;
 const mostRows = 12;
-/** From so many units on there are more rows. */
+/** Above this number of units there are more rows. */
 const manyUnits = 1500;
 /** Narrower blocks are drawn together. */
 const leastPixels = 0.5;
-/** With more blocks narrower ones are drawn together, until there are no more: it stays a small file. */
+/** If there are more blocks than this, narrower ones are drawn together, so that the file stays small. */
 const mostBlocks = 4000;
-/** Wide enough to be pointed at, and to be told from its neighbours by a hairline. */
+/** Wide enough to point at, and to have a hairline between it and its neighbours. */
 const toldPixels = 6;
 const mostPins = 200;
 
 export interface Layout {
   readonly rows: number;
-  /** In tokens: the model's window, or what is in it where that is more. */
+  /** In tokens: the model's window, or its content if that is larger. */
   readonly capacity: number;
 }
 
@@ -36,7 +38,7 @@ export interface Block {
   readonly x: number;
   readonly width: number;
   readonly kind: SegmentKind;
-  /** Where it is wide enough to be pointed at. */
+  /** Set if the block is wide enough to point at. */
   readonly unit?: WindowUnit;
 }
 
@@ -47,7 +49,7 @@ export function layoutOf({ units, window, limit, tokens }: WindowPicture): Layou
   };
 }
 
-/** In order, without gaps. Ends: blocks as wide as a row are few. */
+/** In order, without gaps. The loop ends because there are few blocks as wide as a row. */
 export function blocksOf(picture: WindowPicture, layout: Layout): readonly Block[] {
   for (let least = leastPixels; ; least *= 2) {
     const blocks = blocksFrom(picture, layout, least);
@@ -78,7 +80,7 @@ function blocksFrom(
   for (const unit of units) {
     for (const { kind, tokens } of unit.segments) {
       if (tokens <= 0) continue;
-      // What is wide enough stands for itself.
+      // A segment that is wide enough gets its own block.
       if (tokens * pixelsPerToken >= least) flush();
       add(gathered, unit, kind, tokens);
       if (gathered.tokens * pixelsPerToken >= least) flush();
@@ -113,7 +115,7 @@ function largestOf(byKind: ReadonlyMap<SegmentKind, number>): SegmentKind {
 
 type Segment = Pick<Block, "row" | "x" | "width">;
 
-/** One for each row that the tokens from `start` to `end` touch. */
+/** One segment for each row that the tokens from `start` to `end` touch. */
 function segmentsOf({ rows, capacity }: Layout, start: number, end: number): readonly Segment[] {
   const from = (start / capacity) * rows;
   const to = Math.min(rows, (end / capacity) * rows);
@@ -148,7 +150,7 @@ function topOf(row: number): number {
   return margin + row * rowPitch;
 }
 
-/** As a share of the width: the picture is as wide as there is room. */
+/** As a share of the width, because the picture takes all available width. */
 function across(share: number): string {
   return `${Number((share * 100).toFixed(3))}%`;
 }
@@ -165,7 +167,7 @@ function blockRect(block: Block): Markup {
     : html`<rect class="k-${kind} told" ${place}><title>${unitWords(unit, kind)}</title></rect>`;
 }
 
-/** Shown where somebody points at it. */
+/** Shown when the pointer is over the block. */
 function unitWords(unit: WindowUnit, kind: SegmentKind): string {
   const { tokens, originalTokens, handle, begins, isPinned } = unit;
   const messages = messagesOf(unit);
@@ -181,13 +183,13 @@ function unitWords(unit: WindowUnit, kind: SegmentKind): string {
   ].join(" · ");
 }
 
-/** 17, or 17–19; nothing for the head and for texts of ours. */
+/** 17, or 17–19. Empty for the head and for Plimsoll's own texts. */
 export function messagesOf({ first, last }: Pick<WindowUnit, "first" | "last">): string {
   if (first === undefined || last === undefined) return "";
   return first === last ? String(first) : `${first}–${last}`;
 }
 
-/** What the provider read from its cache is paler, with a bar below it. */
+/** The part read from the provider's cache is paler and has a bar below it. */
 function cachedShade({ cachedTokens = 0 }: WindowPicture, layout: Layout): readonly Markup[] {
   return segmentsOf(layout, 0, cachedTokens).map(
     ({ row, x, width }) =>
@@ -209,7 +211,7 @@ function pins({ units }: WindowPicture, layout: Layout): readonly Markup[] {
   return marks;
 }
 
-/** Steps down where the limit falls: all before it may be used. */
+/** The line steps down at the limit. Everything before it may be used. */
 function loadLine({ limit }: WindowPicture, { rows, capacity }: Layout): Markup {
   if (limit <= 0) return nothing;
   const along = (Math.min(limit, capacity) / capacity) * rows;
@@ -218,15 +220,15 @@ function loadLine({ limit }: WindowPicture, { rows, capacity }: Layout): Markup 
   const top = topOf(row) - 2;
   const bottom = topOf(row) + rowHeight + 2;
   const lines = html`<line x1="${across(x)}" y1="${top}" x2="100%" y2="${top}"/><line x1="${across(x)}" y1="${top - 1}" x2="${across(x)}" y2="${bottom + 1}"/><line x1="0" y1="${bottom}" x2="${across(x)}" y2="${bottom}"/>`;
-  // A rim tells it from what it crosses.
+  // A rim sets the line off from the blocks it crosses.
   return html`<g class="load-line"><g class="rim">${lines}</g>${lines}
 ${loadMark(limit, x, topOf(row) + rowHeight / 2)}</g>`;
 }
 
-/** About as wide as a character of it is. */
+/** Approximate width of one character of the label. */
 const labelCharWidth = 6.4;
 
-/** The Plimsoll mark and the figure, on the side where there is more room. */
+/** The Plimsoll mark and the figure, on the side with more room. */
 function loadMark(limit: number, x: number, middle: number): Markup {
   const label = `limit ${grouped(limit)}`;
   const width = Math.round(label.length * labelCharWidth) + 38;
@@ -244,5 +246,5 @@ export function windowLegend(picture: WindowPicture): Markup {
   return html`<ul class="legend">${items}
 ${cachedTokens > 0 ? html`<li class="sign"><span class="swatch s-cached"></span>read from the cache <span class="muted">${grouped(cachedTokens)}</span></li>` : nothing}
 ${isPinned ? html`<li class="sign"><span class="swatch s-pin"></span>pinned</li>` : nothing}
-${picture.limit > 0 && picture.window > picture.limit ? html`<li class="sign"><span class="swatch s-kept"></span>kept for the answer</li>` : nothing}</ul>`;
+${picture.limit > 0 && picture.window > picture.limit ? html`<li class="sign"><span class="swatch s-kept"></span>reserved for the answer</li>` : nothing}</ul>`;
 }

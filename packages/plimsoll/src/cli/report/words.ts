@@ -1,8 +1,8 @@
-/** Shares, times and reasons of a report as people read them. */
+/** Shares, times and reasons in a report, in readable form. */
 
 import { grouped } from "../../text/digits.ts";
 
-/** 93.7 %; what is not quite nothing or all does not look like it. */
+/** 93.7 %. A share that is not quite zero or one is never shown as 0 % or 100 %. */
 export function percent(share: number): string {
   if (share <= 0) return "0 %";
   if (share === 1) return "100 %";
@@ -11,7 +11,7 @@ export function percent(share: number): string {
   return `${((tenths === 1000 ? 999 : tenths) / 10).toFixed(1)} %`;
 }
 
-/** 2026-01-31 14:05:09, in UTC: a report is read anywhere. */
+/** 2026-01-31 14:05:09, in UTC, because a report may be read anywhere. */
 export function timeOf(at: number): string {
   const date = new Date(at);
   return Number.isNaN(date.getTime())
@@ -45,14 +45,14 @@ export function counted(count: number, one: string, several: string = `${one}s`)
 const reasons: Readonly<Record<string, string>> = {
   compact: "the window was nearly full",
   forced: "it would not have fitted",
-  cold: "the cache had gone cold, so that it cost little",
+  cold: "the cache had expired, so the compaction cost little",
   pays: "it costs less than it saves",
-  media: "the provider takes no more images in one request",
-  "by hand": "somebody asked for it",
-  reset: "somebody asked for a fresh start",
+  media: "the provider does not accept more images in one request",
+  "by hand": "a person asked for it",
+  reset: "a person asked for a fresh start",
 };
 
-/** Why a compaction was made, in words; what is not known is said as it is. */
+/** The reason for a compaction in words. An unknown reason stays as it is. */
 export function whyCompacted(reason: string): string {
   return Object.hasOwn(reasons, reason) ? (reasons[reason] ?? reason) : reason;
 }

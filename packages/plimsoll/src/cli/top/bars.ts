@@ -1,14 +1,14 @@
-/** Bars: how full a window is, with the load line where its limit is, and what it is filled with. Pure. */
+/** Bars: how full a window is, with the load line at its limit, and what fills it. Pure. */
 
 import type { SegmentKind, WindowPicture } from "../../message/api.ts";
 import { kindLetter } from "../../watch/kind-words.ts";
 import type { RowState } from "../../watch/row-state.ts";
 import { type Line, type Span, span, type Tone } from "./lines.ts";
 
-/** The mark on the hull. */
+/** The load line, like the mark on a ship's hull. */
 const loadLine = "│";
 
-/** The whole window, filled up to where it is by now. */
+/** The whole window, filled up to its present size. */
 export function fillBar(
   { tokens, limit, window }: Pick<RowState, "tokens" | "limit" | "window">,
   tone: Tone,
@@ -17,7 +17,7 @@ export function fillBar(
   const inner = Math.max(1, cells - 1);
   const scale = Math.max(window, limit, 1);
   const full = Math.round(Math.min(1, tokens / scale) * inner);
-  // What is not nothing does not look like it.
+  // Even a small amount is visible.
   const filled = tokens > 0 ? Math.max(1, full) : 0;
   const at = Math.round((limit / scale) * inner);
   const piece = (from: number, to: number): Line => [
@@ -27,14 +27,14 @@ export function fillBar(
   return [...piece(0, at), span(loadLine, "strong"), ...piece(at, inner)];
 }
 
-/** 0 to 100; less: nobody knows how far it is. */
+/** From 0 to 100. A negative value means that the progress is unknown. */
 export function progressBar(progress: number, tone: Tone, cells: number): Line {
   if (progress < 0) return [span("▒".repeat(cells), tone)];
   const full = Math.round((Math.min(100, progress) / 100) * cells);
   return [span("■".repeat(full), tone), span("·".repeat(cells - full), "dim")];
 }
 
-/** A stretch of one kind begins with its letter. */
+/** Each stretch of one kind begins with the letter of that kind. */
 export function pictureBar(picture: WindowPicture, cells: number): Line {
   const { window, limit, tokens } = picture;
   const inner = Math.max(1, cells - 1);
@@ -51,7 +51,7 @@ export function pictureBar(picture: WindowPicture, cells: number): Line {
   return merged([...drawn.slice(0, at), span(loadLine, "strong"), ...drawn.slice(at)]);
 }
 
-/** For each cell, the kind that takes the most of it. */
+/** For each cell, the kind that takes the largest part of it. */
 function cellKinds({ units, tokens }: WindowPicture, perCell: number): readonly SegmentKind[] {
   const count = Math.ceil(tokens / perCell - 0.5);
   const shares = Array.from({ length: Math.max(0, count) }, () => new Map<SegmentKind, number>());

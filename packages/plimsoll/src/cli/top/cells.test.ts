@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { tries } from "../../../test/harness/effort.ts";
 import { cellsOf, clipped, cut, leftIn, rightIn, sober, wrapped } from "./cells.ts";
 
-/** Where the cursor of a real terminal is after the text, and on which line. */
+/** Position of a real terminal's cursor after the text, with its line. */
 async function cursorAfter(text: string): Promise<{ readonly x: number; readonly y: number }> {
   const terminal = new headless.Terminal({ cols: 200, rows: 5, allowProposedApi: true });
   await new Promise<void>((done) => terminal.write(text, done));

@@ -1,11 +1,11 @@
 /**
- * Text of others in cells of a terminal. What takes another width from terminal to terminal is replaced, so that a line is
- * never wider than it was counted.
+ * Text from outside, fitted into the cells of a terminal. Characters whose width differs
+ * between terminals are replaced, so that a line is never wider than counted.
  */
 
 import { harmless } from "../../text/unseen.ts";
 
-/** More of a text is not looked at: no line is as wide. */
+/** Maximum number of characters to process. No line is that wide. */
 const mostCharacters = 2000;
 /** More marks on one letter would be drawn over the lines above. */
 const mostMarks = 2;
@@ -16,15 +16,17 @@ const wide =
   /[\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{20000}-\u{3fffd}]/u;
 const isShown = /[\p{L}\p{N}\p{P}\p{S}\p{Mc}]/u;
 const isMark = /\p{Mn}/u;
-/** Marks that no terminal gives a cell; what marks of other scripts take depends on its age. */
+/** Marks that take no cell in any terminal. The width of marks in other scripts depends on the terminal's age. */
 const isKnownMark = /[\u0300-\u036f]/u;
-/** What has no width where it is understood, and some where it is not. */
+/** Characters that have no width if the terminal understands them, and some width if it does not. */
 const isUnseen = /\p{Default_Ignorable_Code_Point}/u;
-/** Letters that are joined to syllables, emoji, and what became wide with a later Unicode: terminals differ. */
+/**
+ * Letters that join into syllables, emoji, and characters that became wide in a later Unicode version. Terminals differ on these.
+ */
 const isUncertain =
   /\p{Emoji_Presentation}|[\u1100-\u11ff\u2630-\u2637\u268a-\u268f\ua960-\ua97c\ud7b0-\ud7fb\ufe10-\ufe19]/u;
 
-/** One line of whatever somebody wrote. */
+/** Any text as one harmless line. */
 export function sober(text: string): string {
   const flat = harmless(text.slice(0, mostCharacters)).normalize("NFC").replaceAll(/\s+/g, " ");
   let line = "";
@@ -48,7 +50,7 @@ function soberCharacter(character: string): string {
   return isPlain ? character : replacement;
 }
 
-/** At most so many. Contract: the text is sober, or ours. */
+/** Maximum number of cells that a text takes. Contract: the text is cleaned by `sober`, or Plimsoll's own. */
 export function cellsOf(text: string): number {
   let cells = 0;
   for (const character of text) cells += cellsOfCharacter(character);
@@ -60,12 +62,12 @@ function cellsOfCharacter(character: string): number {
   return wide.test(character) ? 2 : 1;
 }
 
-/** What somebody wrote, in at most so many cells. */
+/** Any text, in at most this many cells. */
 export function clipped(text: string, cells: number): string {
   return cut(sober(text), cells);
 }
 
-/** Contract: the text is sober, or ours. What does not fit ends in an ellipsis. */
+/** Contract: the text is cleaned by `sober`, or Plimsoll's own. Text that does not fit ends in an ellipsis. */
 export function cut(text: string, cells: number): string {
   if (cellsOf(text) <= cells) return text;
   let line = "";
@@ -78,7 +80,7 @@ export function cut(text: string, cells: number): string {
   return cells <= 0 ? "" : `${line.trimEnd()}…`;
 }
 
-/** In exactly so many cells. */
+/** In exactly this many cells. */
 export function leftIn(text: string, cells: number): string {
   const shown = cut(text, cells);
   return shown + " ".repeat(Math.max(0, cells - cellsOf(shown)));
@@ -89,7 +91,7 @@ export function rightIn(text: string, cells: number): string {
   return " ".repeat(Math.max(0, cells - cellsOf(shown))) + shown;
 }
 
-/** What somebody wrote, on at most so many lines; what does not fit on the last one is cut. */
+/** Any text, on at most this many lines. Text that does not fit on the last line is cut. */
 export function wrapped(text: string, cells: number, most: number): readonly string[] {
   const lines: string[] = [];
   let left = sober(text);
@@ -102,7 +104,7 @@ export function wrapped(text: string, cells: number, most: number): readonly str
   return lines;
 }
 
-/** As many whole words as fit; of a word that is longer, its beginning. */
+/** As many whole words as fit. Of a longer word, its beginning. */
 function wordsIn(text: string, cells: number): string {
   const fits = cut(text, cells + 1).slice(0, -1);
   const space = text[fits.length] === " " ? fits.length : fits.lastIndexOf(" ");

@@ -1,4 +1,4 @@
-/** What `plimsoll top` asks of the service, over HTTP alone. */
+/** The requests that `plimsoll top` sends to the service, over HTTP only. */
 
 import type {
   ConfigAnswer,
@@ -20,20 +20,20 @@ export interface TopClient {
   config(): Promise<ConfigAnswer>;
   window(session: string): Promise<WindowPicture>;
   edits(session: string): Promise<readonly Edit[]>;
-  /** Contract: what came of it in a sentence; rejects with the service's own where it refuses. */
+  /** Contract: resolves with a sentence about the result. If the service refuses, rejects with the service's own sentence. */
   act(session: string, action: Action & { readonly branch?: string }): Promise<Note>;
 }
 
-/** Sessions beside the newest ones are found by `plimsoll sessions`. */
+/** Older sessions are not listed. `plimsoll sessions` shows them. */
 const mostSessions = 100;
-/** Of one answer: the edits of a session come with their texts. */
+/** Maximum number of bytes of one answer. The edits of a session include their texts. */
 const mostBytes = 64 * 1024 * 1024;
 const readingMs = 20_000;
-/** A model may write a summary on the way. */
+/** A model may have to write a summary first. */
 const actingMs = 120_000;
 
 interface Place {
-  /** The service may come back at another port. */
+  /** The service may come back on another port. */
   readonly url: () => string;
   readonly token: string;
 }
@@ -67,7 +67,7 @@ export function createTopClient(place: Place): TopClient {
           const pins = details.edits.filter(({ action }) => action.kind === "pin");
           for (const { seq } of pins) await post(session, "pin", { release: seq });
           return done(
-            `Released: the next compaction may take it out (pin ${pins.map(({ seq }) => seq).join(", ")}).`,
+            `Released: the next compaction may remove it (pin ${pins.map(({ seq }) => seq).join(", ")}).`,
           );
         }
       }
@@ -120,16 +120,16 @@ async function textOf(response: Response): Promise<string> {
     if (bytes > mostBytes)
       throw new PlimsollError(
         "BODY_TOO_LARGE",
-        "The answer is too long to be shown here: `plimsoll edits` and the dashboard show it in parts.",
+        "The answer is too long to show here. `plimsoll edits` and the dashboard show it in parts.",
       );
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString("utf8");
 }
 
-/** The service's own. */
+/** The service's own sentence. */
 function sentenceIn(answer: unknown, status: number): string {
-  return String(errorIn(answer).message ?? `The service said ${status}.`);
+  return String(errorIn(answer).message ?? `The service answered with status ${status}.`);
 }
 
 function errorIn(answer: unknown): { readonly code?: unknown; readonly message?: unknown } {

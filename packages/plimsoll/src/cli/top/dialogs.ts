@@ -1,4 +1,4 @@
-/** What takes the place of a part of the screen: the list of units to pin, and the help. Pure. */
+/** Parts that replace a part of the screen: the list of units to pin, and the help. Pure. */
 
 import type { WindowUnit } from "../../message/api.ts";
 import { grouped } from "../../text/digits.ts";
@@ -15,7 +15,7 @@ export function pinLines(state: TopState, { columns }: Size, room: number): read
   const index = units.findIndex(({ id }) => mode.kind === "pins" && id === mode.unit);
   const shown = Math.max(1, room - 1);
   const first = scrolled(index, units.length, shown);
-  const title = `What shall stay as it is? Unit ${index + 1} of ${grouped(units.length)}`;
+  const title = `Which unit should stay as it is? Unit ${index + 1} of ${grouped(units.length)}`;
   return [
     heading(title, columns),
     ...units
@@ -46,27 +46,27 @@ function unitLine(unit: WindowUnit, isChosen: boolean, columns: number): Line {
 const keys: readonly (readonly [string, string])[] = [
   ["↑ ↓  j k", "select a session; page up and page down go further"],
   ["c", "compact it now, to half of its limit"],
-  ["u", "undo the last edit that holds, with all that was made with it"],
-  ["p", "choose a unit: enter pins it, P releases it, escape leaves"],
-  ["q  ctrl-c", "quit; the service goes on"],
+  ["u", "undo the last active edit, with all edits made together with it"],
+  ["p", "choose a unit: enter pins it, P releases it, escape goes back"],
+  ["q  ctrl-c", "quit; the service keeps running"],
 ];
 
 const states: readonly (readonly [FillState, string])[] = [
   ["normal", "there is room"],
   ["p1", "the client asks for the highest priority"],
-  ["warning", "near the load line, or the guard stepped in"],
-  ["recovery", "the conversation began afresh, with a handover"],
+  ["warning", "near the load line, or the guard intervened"],
+  ["recovery", "the conversation started afresh, with a handover"],
 ];
 
 export function helpLines({ columns }: Size): readonly Line[] {
   return [
     heading("Keys", columns),
     ...keys.map(([key, what]): Line => [span(`  ${leftIn(key, 12)}`, "strong"), span(what)]),
-    heading("What it shows", columns),
+    heading("Display", columns),
     [
       span("  A bar is a window; "),
       span("│", "strong"),
-      span(" is the load line: what a request may use of it."),
+      span(" is the load line, the part that a request may use."),
     ],
     ...states.map(
       ([state, what]): Line => [span(`  ${leftIn(stateName(state), 12)}`, state), span(what)],
@@ -78,7 +78,7 @@ export function helpLines({ columns }: Size): readonly Line[] {
         span(` ${kind} `),
       ]),
     ],
-    [span("  What an edit takes out of the view stays in the archive.", "dim")],
-    [span("  Any key closes this.", "dim")],
+    [span("  Content that an edit removes from the view stays in the archive.", "dim")],
+    [span("  Press any key to close this.", "dim")],
   ];
 }

@@ -44,7 +44,7 @@ describe("the edits of a session", () => {
     });
     const steps = editSteps([edit(1, "a"), edit(2, "a"), undo(3, 1), undo(4, 2), pin]);
     expect(steps.map(({ state, reason }) => [state, reason])).toEqual([
-      ["holds", "takes back #1–2"],
+      ["holds", "undoes #1–2"],
       ["undone", "It did not fit."],
     ]);
   });

@@ -1,10 +1,10 @@
-/** Edits as a list for people: those of one strategy that were made together are one row. Pure. */
+/** Edits as a list for people. Edits of one strategy that were made together form one row. Pure. */
 
 import type { Edit } from "../../message/edit.ts";
 import { undoneIn } from "../../watch/edit-words.ts";
 
 export interface EditStep {
-  /** Numbers of its edits, from and to. */
+  /** Numbers of its first and its last edit. */
   readonly first: number;
   readonly last: number;
   readonly count: number;
@@ -16,7 +16,7 @@ export interface EditStep {
   readonly state: "holds" | "undone";
 }
 
-/** Older ones are not kept. */
+/** Older steps are dropped. */
 const mostSteps = 100;
 
 /** Newest first. */
@@ -24,7 +24,7 @@ export function editSteps(edits: readonly Edit[]): readonly EditStep[] {
   const undone = undoneIn(edits);
   const steps = new Map<string, Edit[]>();
   for (const edit of edits) {
-    // What the model looked up changes nothing of what it was told.
+    // Lookups only add messages; they are not shown as edits.
     if (edit.action.kind === "expand") continue;
     const key = `${edit.step} ${edit.strategy} ${undone.has(edit.seq)}`;
     const known = steps.get(key);
@@ -54,23 +54,23 @@ function stepOf(made: readonly Edit[], undone: ReadonlySet<number>): EditStep {
   };
 }
 
-/** What was done by hand says why by what it is. */
+/** For edits made by hand, the kind of action is the reason. */
 function reasonOf({ action, reason }: Edit, made: readonly Edit[]): string {
   switch (action.kind) {
     case "revert":
-      return `takes back ${takenBack(made)}`;
+      return `undoes ${takenBack(made)}`;
     case "restore":
       return action.to === 0 ? "back to the beginning" : `back to edit ${action.to}`;
     case "pin":
       return "stays as it is";
     case "checkpoint":
-      return action.label === "" ? "a point to come back to" : action.label;
+      return action.label === "" ? "a point to restore" : action.label;
     default:
       return reason;
   }
 }
 
-/** With an undo come pins for what is back: they are not told. */
+/** An undo also pins the restored content. These pins are not shown. */
 function takenBack(made: readonly Edit[]): string {
   const numbers = made.flatMap(({ action }) => (action.kind === "revert" ? [action.edit] : []));
   const [first, last] = [Math.min(...numbers), Math.max(...numbers)];

@@ -1,4 +1,4 @@
-/** What the keys of `plimsoll top` do. Pure: a key gives a new state, and perhaps a wish that is carried out elsewhere. */
+/** What the keys of `plimsoll top` do. Pure: a key gives a new state, and perhaps a command that is carried out elsewhere. */
 
 import type { WindowUnit } from "../../message/api.ts";
 import { nameOf } from "../../watch/row-state.ts";
@@ -19,7 +19,7 @@ export type Command =
   | ({
       readonly kind: "act";
       readonly session: string;
-      /** What is said until it is done. */
+      /** Text to show until the action is done. */
       readonly text: string;
       readonly branch?: string;
     } & Action);
@@ -90,8 +90,8 @@ function openPins(state: TopState): Pressed {
     return refused(
       state,
       state.looked === undefined
-        ? "What the model sees is not read yet: try again in a moment."
-        : "There is nothing to pin: no message of this conversation is in the window.",
+        ? "The window is still being read. Try again in a moment."
+        : "There is nothing to pin, because no message of this conversation is in the window.",
     );
   const { note: _, ...rest } = state;
   return { state: { ...rest, mode: { kind: "pins", unit: newest.id } } };
@@ -109,11 +109,12 @@ function pressInPins(state: TopState, chosen: string, name: string): Pressed {
     return { state: { ...state, mode: { kind: "pins", unit: next.id } } };
   }
   if (name === "enter") {
-    if (unit.isPinned === true) return refused(state, "It is pinned already: P releases it.");
+    if (unit.isPinned === true)
+      return refused(state, "It is already pinned. Press P to release it.");
     return act(back, { action: "pin", unit });
   }
   if (name === "P") {
-    if (unit.isPinned !== true) return refused(state, "It is not pinned: enter pins it.");
+    if (unit.isPinned !== true) return refused(state, "It is not pinned. Press enter to pin it.");
     return act(back, { action: "release", unit });
   }
   return { state };
@@ -126,12 +127,12 @@ const doing: Readonly<Record<Action["action"], string>> = {
   release: "Releasing in",
 };
 
-/** An action concerns the branch that is shown. */
+/** An action applies to the branch that is shown. */
 function act(state: TopState, action: Action): Pressed {
   const { selected: session, looked, isActing } = state;
   const row = session === undefined ? undefined : state.rows.get(session);
   if (session === undefined || row === undefined) return refused(state, "There is no session yet.");
-  if (isActing) return refused(state, "Another action is on its way: wait until it is done.");
+  if (isActing) return refused(state, "Another action is running. Wait until it is done.");
   const branch = looked?.picture.branch;
   return {
     state,

@@ -1,18 +1,18 @@
-/** Lines of a screen as data: text with a meaning, which becomes a colour only where colours are wanted. Pure. */
+/** Lines of a screen as data: text with a meaning. It becomes a colour only if colours are wanted. Pure. */
 
 import type { SegmentKind } from "../../message/api.ts";
 import { wholePercent } from "../../watch/figures.ts";
 import type { FillState } from "../../watch/phase-words.ts";
 import { cellsOf, cut } from "./cells.ts";
 
-/** Why a piece of text looks different. None tells anything that its text, or its place, does not tell. */
+/** The reason why a piece of text looks different. Its text or its position always says the same. */
 export type Tone = "dim" | "strong" | FillState | SegmentKind;
 
 export interface Span {
-  /** Sober, or ours. */
+  /** Cleaned by `sober`, or Plimsoll's own text. */
   readonly text: string;
   readonly tone?: Tone;
-  /** Dark on the colour of its tone. */
+  /** Dark text on the colour of its tone. */
   readonly isBlock?: true;
 }
 
@@ -27,7 +27,7 @@ export function span(text: string, tone?: Tone): Span {
   return tone === undefined ? { text } : { text, tone };
 }
 
-/** No line is wider than the screen: what does not fit is cut. */
+/** No line is wider than the screen. Longer lines are cut. */
 export function fitted(line: Line, columns: number): Line {
   const spans: Span[] = [];
   let left = columns;
@@ -46,7 +46,7 @@ export function plainText(line: Line): string {
     .trimEnd();
 }
 
-/** Both ends of a line; of the first is shown what the second leaves. */
+/** Both ends of a line. The right end is shown in full, and the left end gets the rest. */
 export function apart(left: Line, right: Line, columns: number): Line {
   const room = columns - widthOf(right);
   const shown = fitted(left, Math.max(0, room - 1));
@@ -57,7 +57,7 @@ export function widthOf(line: Line): number {
   return line.reduce((sum, { text }) => sum + cellsOf(text), 0);
 }
 
-/** A rule that begins a part of the screen. */
+/** A heading line that begins a part of the screen. */
 export function heading(title: string, columns: number): Line {
   const shown = cut(title, Math.max(0, columns - 6));
   const rest = Math.max(0, columns - 4 - cellsOf(shown));
@@ -69,17 +69,17 @@ export function dotted(pieces: readonly Line[]): Line {
   return pieces.flatMap((piece, index) => (index === 0 ? piece : [span(" · ", "dim"), ...piece]));
 }
 
-/** As it stands in the list. */
+/** The name of a state as the list shows it. */
 export function stateName(state: FillState): string {
   return state === "p1" ? "P1" : state;
 }
 
-/** 0.839 is 83 %: what is just below a threshold does not look like it. */
+/** 0.839 is 83 %, so that a share just below a threshold does not look as if it had reached it. */
 export function percent(share: number): string {
   return `${Math.min(999, wholePercent(share))} %`;
 }
 
-/** 14:05, in the reader's own time. */
+/** 14:05, in the reader's local time. */
 export function timeOf(at: number): string {
   const date = new Date(at);
   const two = (part: number): string => String(part).padStart(2, "0");

@@ -1,6 +1,6 @@
 /**
- * The upper part of the screen: where the service is, sums, and the sessions. What others named stands last in its line:
- * whatever a terminal makes of foreign letters, nothing of ours stands behind them.
+ * The upper part of the screen: the service's address, totals, and the sessions. Names from outside come last in
+ * their line. So even if a terminal handles foreign letters oddly, nothing of Plimsoll's comes after them.
  */
 
 import { grouped } from "../../text/digits.ts";
@@ -46,10 +46,10 @@ export function totalsLine(state: TopState): Line {
     span(" "),
     ...dotted([
       figure(sessions, rows.length === 1 ? "session" : "sessions"),
-      ...(running === 0 ? [] : [figure(grouped(running), "at work")]),
+      ...(running === 0 ? [] : [figure(grouped(running), "running")]),
       figure(grouped(turns), turns === 1 ? "turn" : "turns"),
       figure(brief(tokens), "tokens in view"),
-      ...(kept === 0 ? [] : [figure(brief(kept), "kept out")]),
+      ...(kept === 0 ? [] : [figure(brief(kept), "removed")]),
       ...(near === 0 ? [] : [[span(`${grouped(near)} warning`, "warning")]]),
     ]),
   ];
@@ -61,13 +61,13 @@ function figure(count: string, of: string): Line {
 
 interface Columns {
   readonly bar: number;
-  /** 0: there is no room for it. */
+  /** 0 if there is no room for it. */
   readonly tokens: number;
   readonly model: number;
   readonly name: number;
 }
 
-/** Marker 4, percent 6, state 10, turns 7: what is left is shared out. */
+/** Marker 4, percent 6, state 10, turns 7. The rest is shared out. */
 function columnsFor(columns: number): Columns {
   const left = columns - 27;
   const tokens = columns >= 100 ? 20 : 0;
@@ -76,7 +76,7 @@ function columnsFor(columns: number): Columns {
   return { bar: Math.max(8, left - tokens - model - name - 2), tokens, model, name };
 }
 
-/** With the place of what is shown in the list, where it does not show all. */
+/** Includes the position in the list if not all rows are visible. */
 export function columnTitles(state: TopState, { columns }: Size, room: number): Line {
   const { bar, tokens, model } = columnsFor(columns);
   const { first, rows } = shownRows(state, room);
@@ -96,13 +96,18 @@ export function columnTitles(state: TopState, { columns }: Size, room: number): 
   return apart([span(titles.join(""), "dim")], place, columns);
 }
 
-/** Those that there is room for, around the one that is selected. */
+/** As many sessions as there is room for, around the selected one. */
 export function sessionLines(state: TopState, size: Size, room: number): readonly Line[] {
   const { first, rows } = shownRows(state, room);
   if (rows.length === 0)
     return [
       [],
-      [span("  No session yet: point an agent at the service, and it appears here.", "dim")],
+      [
+        span(
+          "  No session yet. Point an agent at the service, and its session appears here.",
+          "dim",
+        ),
+      ],
     ];
   return rows.slice(first, first + room).map((row) => sessionLine(state, row, size.columns));
 }
@@ -116,7 +121,7 @@ function shownRows(
   return { rows, first: scrolled(index, rows.length, room) };
 }
 
-/** The chosen one is in the middle, as far as there are lines before and after it. */
+/** The chosen line is in the middle, as far as there are lines before and after it. */
 export function scrolled(chosen: number, count: number, room: number): number {
   return Math.max(0, Math.min(chosen - Math.floor(room / 2), count - room));
 }
@@ -149,10 +154,10 @@ function sessionLine({ selected, settings }: TopState, known: RowState, columns:
   ];
 }
 
-/** Less of a key would tell nothing apart. */
+/** A shorter piece of a key would not distinguish sessions. */
 const leastKey = 4;
 
-/** Behind the agent's name, as far as there is room, what tells its sessions apart. */
+/** The agent's name, followed, if there is room, by the key that distinguishes its sessions. */
 function nameSpans(row: RowState["row"], isSelected: boolean, width: number): Line {
   const name = clipped(nameOf(row), width);
   const shown = span(name, isSelected ? "strong" : undefined);

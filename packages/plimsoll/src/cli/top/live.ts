@@ -1,4 +1,4 @@
-/** `plimsoll top` while it runs: what the service says goes into the state, what keys wish for goes to the service. */
+/** `plimsoll top` while it runs: news from the service update the state, and keys send actions to the service. */
 
 import { errorMessage, PlimsollError } from "../../message/error.ts";
 import type { ContextBreakingUpdateEvent, PlimsollEvent } from "../../message/event.ts";
@@ -21,7 +21,7 @@ export interface Live {
   readonly hear: (event: PlimsollEvent) => void;
   readonly link: (link: Connection) => void;
   readonly dispatch: (news: News) => void;
-  /** Nothing is drawn or asked any more. */
+  /** After this, nothing is drawn or requested any more. */
   close(): void;
 }
 
@@ -84,7 +84,7 @@ export function createLive({ start, client, quit }: LiveOptions): Live {
     hear: gathering.hear,
     link: (link) => {
       dispatch({ kind: "link", link });
-      // The stream is open: what is read now misses nothing.
+      // The stream is open, so reading now misses nothing.
       if (link.kind === "live") reading.all();
     },
     dispatch,
@@ -108,7 +108,7 @@ function createReading(
   read: () => TopState,
   dispatch: (news: News) => void,
 ): Reading {
-  // Without a service there is nothing to say that the header does not say.
+  // If the service is not reachable, the header already says so.
   const failed = (error: unknown): void => {
     if (read().link.kind === "live") dispatch({ kind: "note", note: failure(error) });
   };
@@ -127,7 +127,7 @@ function createReading(
     await client.sessions().then((found) => dispatch({ kind: "listed", list: found }), failed);
   });
   const configure = oneAtATime<void>(async () => {
-    // Only the owner may read them: others see the usual ones.
+    // Only the owner may read the settings. Others see the defaults.
     const config = await client.config().catch(() => undefined);
     if (config !== undefined) dispatch({ kind: "settings", settings: settingsOf(config) });
   });
@@ -139,7 +139,7 @@ function createReading(
   return { look: look.ask, list: list.ask, all };
 }
 
-/** A phase does not stay for ever. One timer for each session that is in one. */
+/** A phase does not stay forever. There is one timer per session in a phase. */
 function createPhaseTimers(dispatch: (news: News) => void): {
   readonly entered: (event: ContextBreakingUpdateEvent, settings: RowSettings) => void;
   readonly close: () => void;
@@ -165,11 +165,14 @@ function createPhaseTimers(dispatch: (news: News) => void): {
 function failure(error: unknown): Note {
   const { name } = error instanceof Error ? error : { name: "" };
   if (name === "TimeoutError")
-    return { tone: "refused", text: "The service did not answer in time: it may still do it." };
+    return {
+      tone: "refused",
+      text: "The service did not answer in time. It may still carry out the action.",
+    };
   return {
     tone: "refused",
     text: PlimsollError.is(error)
       ? errorMessage(error)
-      : `The service could not be asked: ${errorMessage(error)}.`,
+      : `The service could not be reached: ${errorMessage(error)}.`,
   };
 }

@@ -1,8 +1,8 @@
-/** Lines as bytes for a terminal: colours, and of a frame only the rows that have changed. Pure. */
+/** Lines as bytes for a terminal: colours, and only those rows of a frame that have changed. Pure. */
 
 import { type Line, type Span, type Tone, widthOf } from "./lines.ts";
 
-/** The sixteen colours that every terminal has, as its user chose them (ECMA-48, SGR). */
+/** The sixteen colours that every terminal has, as its user configured them (ECMA-48, SGR). */
 const colours: Readonly<Partial<Record<Tone, number>>> = {
   normal: 94,
   p1: 32,
@@ -19,13 +19,13 @@ const colours: Readonly<Partial<Record<Tone, number>>> = {
 };
 const weights: Readonly<Partial<Record<Tone, number>>> = { strong: 1, dim: 2 };
 const black = 30;
-/** From the code of a colour to that of the same colour as background. */
+/** Difference between the code of a colour and the code of the same colour as background. */
 const toBackground = 10;
 
-/** The text of one row: it clears what an earlier, longer one left behind. */
+/** The text of one row. It clears the rest of an earlier, longer row. */
 export function rowText(line: Line, columns: number, hasColour: boolean): string {
   const text = line.map((piece) => spanText(piece, hasColour)).join("");
-  // At the end of a full row some terminals would clear its last cell.
+  // At the end of a full row, some terminals would clear its last cell.
   return widthOf(line) < columns ? `${text}\u001b[K` : text;
 }
 
@@ -38,7 +38,7 @@ function spanText({ text, tone, isBlock }: Span, hasColour: boolean): string {
   return `\u001b[${codes.join(";")}m${text}\u001b[0m`;
 }
 
-/** What to write so that a screen that shows `before` shows `rows`; undefined: nobody knows what it shows. */
+/** The bytes that turn a screen showing `before` into one showing `rows`. Undefined: it is unknown what the screen shows. */
 export function changes(before: readonly string[] | undefined, rows: readonly string[]): string {
   return rows
     .flatMap((row, index) => (before?.[index] === row ? [] : [`\u001b[${index + 1}H${row}`]))

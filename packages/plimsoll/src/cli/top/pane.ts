@@ -1,4 +1,4 @@
-/** The lower part of the screen: what fills the window of the selected session, where its compaction is, and its edits. Pure. */
+/** The lower part of the screen: the window of the selected session, the phase of its compaction, and its edits. Pure. */
 
 import type { MeasurementSummary } from "../../message/event.ts";
 import { grouped } from "../../text/digits.ts";
@@ -47,7 +47,7 @@ export function paneLines(state: TopState, size: Size, plan: PanePlan): readonly
   ];
 }
 
-/** The name stands last, as everything that others wrote. */
+/** The name comes last, like all text from outside. */
 function titleLine({ row }: RowState, columns: number): Line {
   const { id, agent = "", branches } = row;
   const own = `${clipped(id, 28)}${branches > 1 ? ` · ${branches} branches` : ""}`;
@@ -63,7 +63,7 @@ function titleLine({ row }: RowState, columns: number): Line {
 
 function figuresLine(row: RowState, looked: Looked | undefined): Line {
   const { tokens, limit, window, isWindowGuess } = row;
-  if (limit === 0) return [span(" Nothing was asked yet.", "dim")];
+  if (limit === 0) return [span(" There has been no request yet.", "dim")];
   const windowText = windowWords({ window: Math.max(window, limit), isWindowGuess }, grouped);
   const { cachedTokens = 0, takenOutTokens = 0 } = looked?.picture ?? {};
   return [
@@ -72,7 +72,7 @@ function figuresLine(row: RowState, looked: Looked | undefined): Line {
       [span(grouped(tokens), "strong"), span(` of ${grouped(limit)} tokens`)],
       [span(`window ${windowText}`, "dim")],
       ...(cachedTokens > 0 ? [[span(`${grouped(cachedTokens)} cached`, "dim")]] : []),
-      ...(takenOutTokens > 0 ? [[span(`${grouped(takenOutTokens)} taken out`)]] : []),
+      ...(takenOutTokens > 0 ? [[span(`${grouped(takenOutTokens)} removed`)]] : []),
     ]),
   ];
 }
@@ -108,7 +108,7 @@ function pictureLine(looked: Looked | undefined, columns: number): Line {
   return [span(" "), ...pictureBar(looked.picture, columns - 2)];
 }
 
-/** With tokens where there is room for them. */
+/** Shows tokens if there is room. */
 function legendLine(looked: Looked | undefined, columns: number): Line {
   if (looked === undefined) return [];
   const sums = sumsOf(looked.picture);
@@ -130,7 +130,7 @@ function editLines(looked: Looked | undefined, { columns }: Size, room: number):
   if (looked === undefined) return [];
   const steps = looked.steps.slice(0, room);
   if (steps.length === 0)
-    return [[span(" Nothing was edited: the model sees every message as it came.", "dim")]];
+    return [[span(" Nothing was edited. The model sees every message as it came.", "dim")]];
   const widest = (text: (step: EditStep) => string, most: number): number =>
     Math.min(most, Math.max(...steps.map((step) => cellsOf(text(step)))));
   const widths: EditWidths = {

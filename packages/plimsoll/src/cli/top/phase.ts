@@ -1,4 +1,4 @@
-/** The nine phases of a compaction in a line: icon, message, how full the window is by now, and the area it must spare. Pure. */
+/** The nine phases of a compaction as a line: icon, message, how full the window is now, and the priority area to spare. Pure. */
 
 import type { CompactionPhase, ContextBreakingUpdateEvent } from "../../message/event.ts";
 import { phaseState } from "../../watch/phase-words.ts";

@@ -26,7 +26,7 @@ describe("a burst of events", () => {
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
 
-  /** What is shown of these, and what may come later. */
+  /** Queues these events. Returns the events shown so far, and the queue. */
   function heard(...events: readonly PlimsollEvent[]) {
     const shown: PlimsollEvent[] = [];
     const queued = queueEvents((event) => shown.push(event), timing);

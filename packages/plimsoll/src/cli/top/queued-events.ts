@@ -1,4 +1,4 @@
-/** What happens faster than people read: events of a session are held until it is drawn again, phases never. */
+/** Queues events that arrive faster than people can read. A session's events wait until its next redraw; phases never wait. */
 
 import type { PlimsollEvent } from "../../message/event.ts";
 import { gather, type Timing } from "../../watch/gather.ts";
@@ -8,10 +8,10 @@ export interface QueuedEvents {
   readonly close: () => void;
 }
 
-/** Of one session; with more the time has not to be waited for. */
+/** Maximum number of waiting events per session. With more, they are shown at once. */
 const mostQueued = 200;
 
-/** Contract: each event is shown once, those of a session in the order in which they came. */
+/** Contract: each event is shown once, and the events of a session keep their order. */
 export function queueEvents(show: (event: PlimsollEvent) => void, timing: Timing): QueuedEvents {
   const queued = new Map<string, PlimsollEvent[]>();
   const gathering = gather((session) => {

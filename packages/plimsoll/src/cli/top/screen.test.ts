@@ -124,9 +124,9 @@ describe("the screen", () => {
     for (const shown of [
       "⊖ Plimsoll  http://127.0.0.1:4141",
       "● live",
-      "3 sessions · 36 turns · 1,200 tokens in view · 900 kept out",
+      "3 sessions · 36 turns · 1,200 tokens in view · 900 removed",
       "40 %  normal       12  claude-sonnet-4-6",
-      "400 of 1,000 tokens · window 1,250 · 20 cached · 300 taken out",
+      "400 of 1,000 tokens · window 1,250 · 20 cached · 300 removed",
       "system 100 · tools 50 · conversation 250",
       "S system 100  T tools 50  U user 100  R results 150",
       "#3–9  builder ×7  900 → 600  undone builder",

@@ -14,7 +14,7 @@ interface Plan extends PanePlan {
   readonly sessions: number;
 }
 
-/** Contract: exactly as many lines as there are rows, none wider than the columns. */
+/** Contract: exactly as many lines as rows, and no line wider than the columns. */
 export function screenLines(state: TopState, size: Size): readonly Line[] {
   const { columns, rows } = size;
   if (columns < smallest.columns || rows < smallest.rows) return tooSmall(size);
@@ -34,7 +34,7 @@ export function screenLines(state: TopState, size: Size): readonly Line[] {
   return lines.map((line) => fitted(line, columns));
 }
 
-/** One frame without keys, with a line for every session: for scripts, and for those who have it read to them. */
+/** One frame without keys, with a line for every session: for scripts and screen readers. */
 export function onceLines(state: TopState, columns: number): readonly Line[] {
   const size: Size = { columns: Math.max(columns, smallest.columns), rows: 24 };
   const sessions = Math.max(2, state.rows.size);
@@ -49,7 +49,7 @@ export function onceLines(state: TopState, columns: number): readonly Line[] {
   return lines.map((line) => fitted(line, size.columns));
 }
 
-/** From the smallest screen on, what matters less comes with the room for it; the rest is for sessions and edits. */
+/** As the screen grows, less important parts are added. The rest of the room is for sessions and edits. */
 function planFor(rows: number, sessions: number): Plan {
   const hasEditsTitle = rows >= 16;
   const hasTotals = rows >= 18;
@@ -88,10 +88,10 @@ const noteTones: Readonly<Record<Note["tone"], Tone>> = {
 };
 const noteMarks: Readonly<Record<Note["tone"], string>> = { pending: "•", done: "√", refused: "!" };
 
-/** What a long sentence takes more than a line, it takes from the edits. */
+/** A sentence longer than one line takes room from the edits. */
 const mostNoteLines = 3;
 
-/** At least one line: nothing moves when something is said. */
+/** At least one line, so that nothing moves when a note appears. */
 function noteLines({ note, link }: TopState, columns: number): readonly Line[] {
   const shown: Note | undefined =
     link.kind === "refused" ? { tone: "refused", text: link.sentence } : note;
@@ -132,7 +132,7 @@ function footerLine({ kind }: Mode): Line {
   ]);
 }
 
-/** Cut where even that is too much. */
+/** Cut if even that does not fit. */
 function tooSmall({ columns, rows }: Size): readonly Line[] {
   const words = [
     "Too small for plimsoll top:",

@@ -1,4 +1,4 @@
-/** Everything that `plimsoll top` shows, and how news change it. Pure: the screen is made of this alone. */
+/** The whole state of `plimsoll top`, and how news change it. Pure: the screen is made from this alone. */
 
 import type { Listed, SessionRow, WindowPicture, WindowUnit } from "../../message/api.ts";
 import type { PlimsollEvent } from "../../message/event.ts";
@@ -16,7 +16,7 @@ import {
 } from "../../watch/row-state.ts";
 import type { EditStep } from "./edits.ts";
 
-/** What was read of the session that is selected. */
+/** The data of the selected session. */
 export interface Looked {
   readonly session: string;
   readonly picture: WindowPicture;
@@ -27,7 +27,7 @@ export interface Looked {
 export type Mode =
   | { readonly kind: "sessions" }
   | { readonly kind: "help" }
-  /** A unit is chosen by its id: the picture may change meanwhile. */
+  /** A unit is chosen by its id, because the picture may change meanwhile. */
   | { readonly kind: "pins"; readonly unit: string };
 
 export interface Note {
@@ -39,14 +39,14 @@ export interface TopState {
   readonly url: string;
   readonly link: Connection;
   readonly settings: RowSettings;
-  /** By session. */
+  /** By session id. */
   readonly rows: ReadonlyMap<string, RowState>;
   /** The service has more sessions than were listed. */
   readonly hasMore: boolean;
   readonly selected?: string;
   readonly looked?: Looked;
   readonly mode: Mode;
-  /** An action is on its way: one at a time. */
+  /** An action is running. There is only one at a time. */
   readonly isActing: boolean;
   readonly note?: Note;
 }
@@ -58,15 +58,15 @@ export type News =
   | { readonly kind: "listed"; readonly list: Listed<SessionRow> }
   | { readonly kind: "event"; readonly event: PlimsollEvent }
   | { readonly kind: "looked"; readonly looked: Looked }
-  /** The service knows no such session any more. */
+  /** The service does not know this session any more. */
   | { readonly kind: "gone"; readonly session: string }
-  /** The phase that was entered then has been shown long enough. */
+  /** The phase that was entered at this time has been shown long enough. */
   | { readonly kind: "phase-over"; readonly session: string; readonly at: number }
   | { readonly kind: "acting"; readonly text: string }
   | { readonly kind: "acted"; readonly session: string; readonly note: Note }
   | { readonly kind: "note"; readonly note: Note };
 
-/** More sessions than this are not kept: the oldest go. */
+/** Maximum number of sessions to keep. The oldest are dropped. */
 const mostRows = 200;
 
 export function startState(url: string): TopState {
@@ -123,7 +123,7 @@ function changedRows(
   return { ...state, rows: new Map(rows) };
 }
 
-/** A compaction that came to nothing has ended with its turn. */
+/** A compaction without a result ended with its turn. */
 function heard(
   known: RowState | undefined,
   event: PlimsollEvent,
@@ -139,7 +139,7 @@ function listed(state: TopState, { items, next }: Listed<SessionRow>): TopState 
     item.id,
     listedRow(item, state.rows.get(item.id), state.settings),
   ]);
-  // A session that began while the list was read is not in it.
+  // A session that began while the list was being read is not in it.
   const ids = new Set(items.map(({ id }) => id));
   const newest = Math.max(0, ...items.map(({ updatedAt }) => updatedAt));
   const since = [...state.rows].filter(([id, { row }]) => !ids.has(id) && row.updatedAt > newest);
@@ -147,7 +147,7 @@ function listed(state: TopState, { items, next }: Listed<SessionRow>): TopState 
   return { ...selectable({ ...state, rows }), hasMore: next !== undefined };
 }
 
-/** One is selected where there is one. */
+/** Selects a session if there is one. */
 function selectable(state: TopState): TopState {
   const { selected, ...rest } = state;
   if (selected !== undefined && state.rows.has(selected)) return state;
@@ -168,7 +168,7 @@ function bounded(rows: ReadonlyMap<string, RowState>): ReadonlyMap<string, RowSt
   return new Map(kept.map((state) => [state.row.id, state]));
 }
 
-/** Contract: a change that gives undefined leaves everything as it is. */
+/** Contract: if `change` returns undefined, the state stays as it is. */
 function withRow(
   state: TopState,
   session: string,
@@ -184,7 +184,7 @@ function looked(state: TopState, news: Looked): TopState {
   if (news.session !== state.selected) return state;
   const { tokens, limit } = news.picture;
   const editedAt = news.steps[0]?.at ?? 0;
-  // What was edited after the last turn is in the picture, and in no turn yet.
+  // An edit after the last turn is in the picture but not in any turn yet.
   const updated = withRow({ ...state, looked: news }, news.session, (row) => {
     if (row === undefined || row.running !== undefined || limit === 0) return row;
     const isEdited = editedAt > (row.row.lastTurn?.endedAt ?? 0);
@@ -202,7 +202,7 @@ function modeOn(mode: Mode, picture: WindowPicture): Mode {
   return last === undefined ? { kind: "sessions" } : { kind: "pins", unit: last.id };
 }
 
-/** Those that are messages: the head's parts, and texts of ours, stay as they are anyway. */
+/** Only messages. The parts of the head and Plimsoll's own texts stay as they are anyway. */
 export function pinnableUnits({ units }: WindowPicture): readonly WindowUnit[] {
   return units.filter(({ id, first }) => first !== undefined && id.startsWith("m"));
 }
@@ -213,7 +213,7 @@ function gone(state: TopState, session: string): TopState {
   return selectable({ ...state, rows, mode: { kind: "sessions" } });
 }
 
-/** A compaction that was refused has no last phase: its first one must not stay. */
+/** A refused compaction has no last phase, so its first phase must be removed. */
 function acted(state: TopState, session: string, note: Note): TopState {
   const rested =
     note.tone === "refused"

@@ -1,4 +1,4 @@
-/** The clock and timers of this process, for those who take them as arguments. */
+/** The clock and timers of this process, passed to code as arguments. */
 
 import type { Timing } from "../../watch/gather.ts";
 

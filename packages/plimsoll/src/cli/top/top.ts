@@ -1,4 +1,4 @@
-/** `plimsoll top`: the sessions of a running service, live in a terminal; or one frame of it as text. */
+/** `plimsoll top`: the sessions of a running service, live in a terminal, or one frame as text. */
 
 import { type Flags, loadSettings } from "../../config/config.ts";
 import { openDataFolder } from "../../config/data-folder.ts";
@@ -14,7 +14,7 @@ import { watchSessions } from "./watch.ts";
 
 export interface TopFlags extends Flags {
   readonly once?: boolean;
-  /** False: --no-color. */
+  /** False with --no-color. */
   readonly color?: boolean;
 }
 
@@ -26,12 +26,12 @@ export async function runTop(flags: TopFlags): Promise<void> {
   if (running === undefined)
     throw new PlimsollError(
       "NOT_FOUND",
-      `No service runs on ${settings.data}: start one with \`plimsoll serve\`, or name its folder with --data.`,
+      `No service is running on ${settings.data}. Start one with \`plimsoll serve\`, or choose its folder with --data.`,
     );
   const token = settings.token ?? openDataFolder(settings.data).token;
   const place = { url: running.url };
   const client = createTopClient({ url: () => place.url, token });
-  // Read before the screen is taken: a wrong token is said in a sentence.
+  // Read before the screen opens, so that a wrong token is reported as a plain sentence.
   const list = await client.sessions();
   const start = withNews(startState(place.url), { kind: "listed", list });
   const { stdin, stdout } = process;
@@ -39,7 +39,7 @@ export async function runTop(flags: TopFlags): Promise<void> {
     console.log(await frameOf(client, start, stdout.columns ?? usualColumns));
     return;
   }
-  // NO_COLOR, and terminals without colours, are known to Node.
+  // Node knows about NO_COLOR and about terminals without colours.
   const hasColour = flags.color !== false && stdout.hasColors();
   await watchSessions({ data: settings.data, token, place, client, start, hasColour });
 }

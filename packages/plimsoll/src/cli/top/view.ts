@@ -1,4 +1,7 @@
-/** The screen of `plimsoll top` in a terminal: it is drawn when the state or the size changes, keys go out, and the terminal is given back. */
+/**
+ * The terminal screen of `plimsoll top`: draws when the state or the size
+ * changes, forwards keys, and restores the terminal at the end.
+ */
 
 import { emitKeypressEvents, type Interface, type Key as PressedKey } from "node:readline";
 import type { ReadStream, WriteStream } from "node:tty";
@@ -13,23 +16,23 @@ export interface ViewOptions {
   readonly output: WriteStream;
   readonly hasColour: boolean;
   readonly read: () => TopState;
-  /** Calls back whenever another state can be read; answers how to end it. */
+  /** Calls `changed` whenever a new state can be read. Returns a function that unsubscribes. */
   readonly subscribe: (changed: () => void) => () => void;
   readonly press: (key: Key) => void;
 }
 
 export interface View {
   close(): void;
-  /** Contract: once it settles the terminal is as it was. Rejects when the screen could not be drawn. */
+  /** Contract: once it settles, the terminal is as it was. Rejects if the screen could not be drawn. */
   readonly closed: Promise<void>;
 }
 
-/** The alternate screen, no cursor, pastes marked as such, and no row that flows into the next. */
+/** The alternate screen, no cursor, marked pastes, and no line wrapping. */
 const take = "\u001b[?1049h\u001b[?25l\u001b[?2004h\u001b[?7l";
 const giveBack = "\u001b[?7h\u001b[?2004l\u001b[?25h\u001b[?1049l";
-/** Nobody sees more frames than one in this time. */
+/** Minimum time between two frames. */
 const frameMs = 30;
-/** In a terminal that does not know its size. */
+/** For a terminal that does not know its size. */
 const usualSize: Size = { columns: 80, rows: 24 };
 
 export function openView(options: ViewOptions): View {
@@ -55,12 +58,12 @@ export function openView(options: ViewOptions): View {
     drawing.stop,
     on(input, "end", leave),
     hearKeys(options, leave),
-    // Another program had the terminal while this one was stopped.
+    // Another program had the terminal while this process was stopped.
     on(process, "SIGCONT", hold),
     on(process, "exit", release),
     release,
   ];
-  // Whoever closes the window takes the terminal away: giving it back fails then, too.
+  // If the user closes the window, the terminal is gone and restoring it fails too.
   on(output, "error", leave);
   on(input, "error", leave);
   hold();
@@ -68,7 +71,7 @@ export function openView(options: ViewOptions): View {
 }
 
 interface Drawing {
-  /** All rows, soon: nobody knows what the terminal shows. */
+  /** Draws all rows soon, because it is unknown what the terminal shows. */
   afresh(): void;
   stop(): void;
 }
@@ -81,7 +84,7 @@ function startDrawing(
   let timer: NodeJS.Timeout | undefined;
   const draw = (): void => {
     timer = undefined;
-    // A slow line gets the newest state once it has taken the last one.
+    // A slow connection gets the newest state once it has received the last one.
     if (output.writableNeedDrain) return;
     try {
       painter.paint(read());
@@ -115,7 +118,7 @@ function on(
 
 interface Painter {
   paint(state: TopState): void;
-  /** What the terminal shows is not known any more. */
+  /** Forgets what the terminal shows. */
   forget(): void;
 }
 
@@ -138,12 +141,12 @@ function createPainter(output: WriteStream, hasColour: boolean): Painter {
   };
 }
 
-/** More at once is nobody's hand: a paste, in a terminal that does not say so. */
+/** More keys at once are a paste in a terminal that does not mark pastes. */
 const mostKeys = 16;
-/** After this an escape is the key, and not the beginning of another one's sequence. */
+/** After this time an escape is the key itself and not the start of a sequence. */
 const escapeMs = 50;
 
-/** Answers how to end it. */
+/** Returns a function that stops listening. */
 function hearKeys({ input, press }: ViewOptions, leave: () => void): () => void {
   let isPasting = false;
   let pressed: Key[] = [];
@@ -154,16 +157,16 @@ function hearKeys({ input, press }: ViewOptions, leave: () => void): () => void 
   };
   const heard = (character: string | undefined, key: PressedKey): void => {
     if (key.ctrl === true && key.name === "c") leave();
-    // What is pasted is no command.
+    // Pasted text is not a command.
     if (key.name === "paste-start" || key.name === "paste-end")
       isPasting = key.name === "paste-start";
     const known = isPasting ? undefined : keyOf(character, key);
     if (known === undefined) return;
-    // Over a slow line several keys come at once.
+    // Over a slow connection several keys arrive at once.
     if (pressed.length === 0) setImmediate(pressAll);
     pressed.push(known);
   };
-  // Of an interface only this is read; a whole one would keep what is typed.
+  // Only this field of an interface is read. A real interface would keep the typed text.
   emitKeypressEvents(input, { escapeCodeTimeout: escapeMs } as unknown as Interface);
   const end = on(input, "keypress", heard);
   input.resume();

@@ -1,4 +1,4 @@
-/** `plimsoll top` in a terminal: the screen is drawn, events come in, keys go out, and whatever ends it gives the terminal back. */
+/** `plimsoll top` in a terminal: draws the screen, receives events, sends actions, and always restores the terminal. */
 
 import { type EventStream, openEvents } from "../../watch/event-stream.ts";
 import { findService } from "../console/running.ts";
@@ -11,7 +11,7 @@ import { openView } from "./view.ts";
 export interface Watching {
   readonly data: string;
   readonly token: string;
-  /** Changes when the service comes back at another port. */
+  /** Changes if the service comes back on another port. */
   readonly place: { url: string };
   readonly client: TopClient;
   readonly start: TopState;
@@ -20,7 +20,7 @@ export interface Watching {
 
 const signals = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 } as const;
 
-/** Contract: when it settles the terminal is as it was. */
+/** Contract: when it settles, the terminal is as it was. */
 export async function watchSessions(watching: Watching): Promise<void> {
   const { client, start, hasColour } = watching;
   const closing = new AbortController();
@@ -45,16 +45,16 @@ export async function watchSessions(watching: Watching): Promise<void> {
   }
 }
 
-/** Events of the service, also when it comes back at another port. */
+/** Events of the service, even if it comes back on another port. */
 function hearService({ data, token, place }: Watching, live: Live): EventStream {
   return openEvents({
     token: () => token,
     fetch,
     later: timing.later,
-    // Another service may run there by then.
+    // Another service may be running there by then.
     whenRefused: "tries-again",
     onEvent: live.hear,
-    // That it tries again was said with the wait before.
+    // The wait before already announced the retry.
     onState: (state) => state.kind === "connecting" || live.link(state),
     locate: async () => {
       const found = await findService(data);

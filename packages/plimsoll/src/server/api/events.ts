@@ -1,11 +1,11 @@
-/** Events as they happen, over server-sent events; a client that was away catches up from the store. */
+/** Live events as server-sent events. A client that was away gets the missed events from the store. */
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Engine } from "../../engine.ts";
 import type { EmittedEvent } from "../../message/event.ts";
 import type { Caller } from "../http/checks.ts";
 
-/** Beyond this much unsent, the reader is too slow: it is cut off, and asks again from its last event. */
+/** Maximum number of unsent bytes. A slower reader is disconnected and reconnects from its last event. */
 const maxUnsentBytes = 4 * 1024 * 1024;
 const replayPage = 500;
 const maxReplayed = 10_000;
@@ -15,7 +15,7 @@ export interface Listening {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly caller: Caller;
-  /** Aborted when the service shuts down: then the stream ends, and its reader comes back later. */
+  /** Aborted when the service shuts down. The stream ends then, and its reader reconnects later. */
   readonly closing: AbortSignal;
 }
 
@@ -44,7 +44,7 @@ export async function serveEvents(
     response.write(`${id}event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`);
     if (response.writableLength > maxUnsentBytes) response.destroy();
   };
-  // What happens while the past is read waits, so that nothing is lost or out of order.
+  // New events wait while old ones are read from the store, so that none is lost or out of order.
   let waiting: EmittedEvent[] | undefined = [];
   let lastSent = 0;
   const unsubscribe = engine.subscribe((emitted) => {
@@ -63,7 +63,7 @@ export async function serveEvents(
       send,
     });
     lastSent = replayed.last;
-    // There is more than is sent at once: the reader asks again, from where it is then.
+    // There are more events than one connection may replay. The reader reconnects from where it is.
     if (!replayed.isAll) response.end();
   }
   for (const emitted of waiting) {
@@ -72,7 +72,7 @@ export async function serveEvents(
   waiting = undefined;
 }
 
-/** Says something now and then, ends with the service, and tells when the reader is gone. */
+/** Sends keep-alives, ends the stream with the service, and calls `onGone` when the reader is gone. */
 function keepOpen(response: ServerResponse, closing: AbortSignal, onGone: () => void): void {
   const keepAlive = setInterval(() => response.write(": keep-alive\n\n"), keepAliveMs);
   const finish = (): void => void response.end();
@@ -91,7 +91,7 @@ interface Replay {
 }
 
 interface Replayed {
-  /** The number of the last event that was sent. */
+  /** The number of the last event sent. */
   readonly last: number;
   readonly isAll: boolean;
 }

@@ -1,4 +1,7 @@
-/** What people watch, over /api: rows with their last turn, agents, the history, the window as a picture, messages and diffs as text. */
+/**
+ * Data for people, over /api: rows with their last turn, agents, the
+ * history, the window as a picture, messages and diffs as text.
+ */
 
 import type { Engine } from "../../engine.ts";
 import type {
@@ -17,7 +20,7 @@ import type { SessionSummary } from "../../store/store.ts";
 import type { Wire } from "../../wire/format/wire.ts";
 import { wires } from "../../wire/wires.ts";
 
-/** Agents are gathered from so many sessions, the newest. */
+/** Maximum number of sessions to collect agents from. The newest are used. */
 const sessionsOfAgents = 1000;
 
 export async function rowsOf(
@@ -74,7 +77,7 @@ export async function historyOf(
   return { items: (await engine.inspect.turns(session, limit)).toReversed() };
 }
 
-/** Runs of equal messages become one row. */
+/** Joins runs of equal messages into one row. */
 export function diffAsText(diff: ViewDiff, wireName: string): TextDiff {
   const wire = Object.values(wires).find(({ name }) => name === wireName);
   const rows: TextDiffRow[] = [];

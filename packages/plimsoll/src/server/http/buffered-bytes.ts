@@ -1,10 +1,10 @@
-/** Bytes of bodies and answers that are held at once, by everybody. */
+/** Counts the bytes of bodies and answers that the whole process holds in memory. */
 
 import { PlimsollError } from "../../message/error.ts";
 
-/** What one exchange holds. */
+/** The bytes of one exchange. */
 export interface BufferedBytes {
-  /** Contract: throws when there is no more room; what was taken is held until `release` all the same. */
+  /** Contract: throws if there is no more room. Even then the bytes count until `release`. */
   take(bytes: number): void;
   release(): void;
 }
@@ -37,11 +37,11 @@ export function createBytesInFlight(maxBytes: number): BytesInFlight {
   };
 }
 
-/** Of the whole process: requests from their first byte until they are answered, and what answers unpack to. */
+/** For the whole process: requests from their first byte until they are answered, and unpacked answers. */
 export const bytesInFlight: BytesInFlight = createBytesInFlight(1024 * 1024 * 1024);
 
 function overloaded(): PlimsollError {
-  return new PlimsollError("OVERLOADED", "Too many large requests at once: try again shortly.", {
+  return new PlimsollError("OVERLOADED", "Too many large requests at once. Try again shortly.", {
     status: 503,
   });
 }

@@ -1,4 +1,4 @@
-/** Who may come in: Host, Origin, content type and token, on every route (threats T6, T20). */
+/** Access checks on every route: Host, Origin, content type and token (threats T6, T20). */
 
 import { createHmac, timingSafeEqual } from "node:crypto";
 import type { IncomingMessage } from "node:http";
@@ -9,21 +9,21 @@ import { base62 } from "../../message/handle.ts";
 
 export interface Access {
   readonly ownerToken: string;
-  /** Further tokens: name to token. Each reaches its own tenant only. */
+  /** Further tokens, by name. Each one reaches only its own tenant. */
   readonly tokens: ReadonlyMap<string, string>;
-  /** Keys the hash that stands for a client's credential; the credential itself is never kept. */
+  /** Key of the hash that represents a client's credential. The credential itself is never stored. */
   readonly storeKey: Uint8Array;
-  /** Filled here, by credential; in memory only. */
+  /** Filled here, by credential, and kept only in memory. */
   readonly knownTenants: BoundedMap<string, string>;
   readonly isLoopback: boolean;
   readonly allowedHosts: readonly string[];
 }
 
-/** The owner sees every tenant; everyone else sees their own. */
+/** The owner sees every tenant. Everyone else sees only their own. */
 export interface Caller {
   readonly tenant: string;
   readonly isOwner: boolean;
-  /** Known by the credential for its provider alone, on this machine. */
+  /** Identified only by the provider credential it sends, on this machine. */
   readonly isByCredential?: true;
 }
 
@@ -37,14 +37,14 @@ export function isLoopbackHost(host: string): boolean {
 }
 
 /**
- * A page on another site that resolves its name to this machine still sends its own name as Host, and
- * a script on another site its own Origin. The port does not matter to either.
+ * A page on another site that resolves its name to this machine still sends its own name as Host. A
+ * script on another site sends its own Origin. The port does not matter for either check.
  */
 export function checkOrigin(request: IncomingMessage, access: Access): void {
   const host = request.headers.host ?? "";
   if (!allowsHost(nameOf(host), access)) {
     throw forbidden(
-      `The Host header "${host.slice(0, 100)}" is not this service: call it by 127.0.0.1 or localhost, or list the name in server.allowed_hosts.`,
+      `The Host header "${host.slice(0, 100)}" does not name this service. Use 127.0.0.1 or localhost, or add the name to server.allowed_hosts.`,
     );
   }
   const { origin } = request.headers;
@@ -53,7 +53,7 @@ export function checkOrigin(request: IncomingMessage, access: Access): void {
   }
 }
 
-/** An address instead of a name cannot be made to point elsewhere. */
+/** An IP address, unlike a name, cannot be redirected elsewhere. */
 function allowsHost(name: string, access: Access): boolean {
   if (loopbackNames.includes(name) || access.allowedHosts.includes(name)) return true;
   return !access.isLoopback && isIP(name.replace(/^\[|\]$/g, "")) !== 0;
@@ -63,7 +63,7 @@ function nameOf(host: string): string {
   return host.replace(/:\d+$/, "").toLowerCase();
 }
 
-/** A form on another site can only send three content types, and JSON is none of them. */
+/** A form on another site can send only three content types, and JSON is not one of them. */
 export function checkJson(request: IncomingMessage): void {
   const type = (request.headers["content-type"] ?? "").split(";")[0]?.trim().toLowerCase() ?? "";
   if (type === "application/json" || type.endsWith("+json")) return;
@@ -82,7 +82,7 @@ export function checkBearer(request: IncomingMessage, access: Access): Caller {
   const caller = bearer === undefined ? undefined : callerOfToken(bearer, access);
   if (caller !== undefined) return caller;
   throw unauthorized(
-    "Send the token as `Authorization: Bearer …`; `plimsoll doctor` says where it is.",
+    "Send the token as `Authorization: Bearer …`. `plimsoll doctor` shows where it is.",
   );
 }
 
@@ -119,14 +119,14 @@ function callerOfToken(token: string, access: Access): Caller | undefined {
   return undefined;
 }
 
-/** Equal length before comparison would tell the length; equal hashes tell nothing. */
+/** Comparing lengths first would reveal the length. Hashes of equal length reveal nothing. */
 function isSame(left: string, right: string): boolean {
   const digest = (text: string): Buffer =>
     createHmac("sha256", "plimsoll token").update(text).digest();
   return timingSafeEqual(digest(left), digest(right));
 }
 
-/** Credentials are few, and a keyed hash takes longer than the rest of a check. */
+/** There are few credentials, and a keyed hash takes longer than the rest of a check. */
 export const maxKnownTenants = 10_000;
 
 function tenantOfCredential(request: IncomingMessage, access: Access): string {

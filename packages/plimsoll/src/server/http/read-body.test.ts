@@ -1,4 +1,4 @@
-/** Bodies through a real server: bounds, packing, and what is given back when something fails. */
+/** Bodies through a real server: bounds, compression, and what is released when something fails. */
 
 import { createServer, type Server } from "node:http";
 import { type AddressInfo, connect } from "node:net";

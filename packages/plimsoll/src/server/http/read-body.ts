@@ -1,4 +1,4 @@
-/** Reads a request body: bounded, and unpacked if need be. */
+/** Reads a request body: bounded, and unpacked if necessary. */
 
 import type { IncomingMessage } from "node:http";
 import { PlimsollError } from "../../message/error.ts";
@@ -6,24 +6,24 @@ import { type BufferedBytes, type BytesInFlight, bytesInFlight } from "./buffere
 import { encodingOf, isUnpackable, plain, tooLarge, unpackPieces } from "./unpack.ts";
 
 export interface ReadBody {
-  /** As it came: what goes upstream when nothing is edited. */
+  /** As it came. Sent upstream if nothing is edited. */
   readonly raw: Uint8Array;
-  /** The JSON itself. */
+  /** The unpacked JSON. */
   readonly json: Uint8Array;
 }
 
 export interface BodyBounds {
-  /** Of one body, packed and unpacked alike. */
+  /** Maximum size of one body, both compressed and unpacked. */
   readonly maxBytes: number;
-  /** All bodies being read or held at once. */
+  /** All bodies that are being read or held at once. */
   readonly inFlight: BytesInFlight;
 }
 
 const bodyBounds: BodyBounds = { maxBytes: 256 * 1024 * 1024, inFlight: bytesInFlight };
-/** What a client declares is not yet sent: the buffer grows with what arrives. */
+/** A declared length proves nothing, so the buffer grows with the data that arrives. */
 const firstBufferBytes = 1024 * 1024;
 
-/** Contract: call `release` when the body is no longer needed; it counts against what others may hold. */
+/** Contract: call `release` when the body is no longer needed. It counts against the bytes of all requests together. */
 export async function readBody(
   request: IncomingMessage,
   { maxBytes, inFlight }: BodyBounds = bodyBounds,
@@ -34,7 +34,7 @@ export async function readBody(
   if (encoding !== plain && !isUnpackable(encoding)) {
     throw new PlimsollError(
       "UNSUPPORTED_MEDIA_TYPE",
-      "Send the body as it is, or packed by gzip, deflate, br or zstd.",
+      "Send the body uncompressed, or compressed with gzip, deflate, br or zstd.",
       { status: 415 },
     );
   }

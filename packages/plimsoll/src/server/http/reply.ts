@@ -1,4 +1,4 @@
-/** Answers of the service's own: JSON, pages of a list, and errors in the shape that the caller knows. */
+/** The service's own answers: JSON, text, and errors in the format that the caller knows. */
 
 import type { ServerResponse } from "node:http";
 import { errorMessage, PlimsollError } from "../../message/error.ts";
@@ -29,7 +29,7 @@ export function sendText(
   response.end(text);
 }
 
-/** In the wire's own shape on its routes; `{ error: { code, message } }` elsewhere. */
+/** In the wire's own format on its routes, and as `{ error: { code, message } }` elsewhere. */
 export function sendError(response: ServerResponse, error: unknown, wire?: Wire): void {
   if (response.headersSent || response.destroyed) {
     response.destroy();
@@ -41,9 +41,9 @@ export function sendError(response: ServerResponse, error: unknown, wire?: Wire)
   const body = wire?.errors.body(known.status, known.message) ?? {
     error: { code: known.code, message: known.message },
   };
-  // The rest of a body that was refused is not read: the connection cannot be used again.
+  // The rest of a refused body is not read, so the connection cannot be used again.
   if (!response.req.complete) response.setHeader("connection", "close");
-  // Clients retry on their own; what is wrong with a request is still wrong the second time.
+  // Clients retry by themselves, but a wrong request stays wrong.
   if (wire !== undefined && known.status < 500) response.setHeader("x-should-retry", "false");
   sendJson(response, known.status, body);
 }

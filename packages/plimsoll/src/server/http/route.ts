@@ -1,4 +1,4 @@
-/** Which door a request came through: pure, from method, path and headers. */
+/** Finds the route of a request. Pure: from method, path and headers. */
 
 import type { WireName } from "../../wire/format/wire.ts";
 import {
@@ -17,14 +17,14 @@ export type Destination =
       readonly wire: WireName;
       readonly path: string;
     }
-  /** How many tokens would it be? */
+  /** Counts the tokens of a conversation. */
   | {
       readonly kind: "count";
       readonly provider: string;
       readonly wire: WireName;
       readonly path: string;
     }
-  /** Anything else of a provider's: passed on untouched. */
+  /** Any other path of a provider. It is passed on untouched. */
   | { readonly kind: "relay"; readonly provider: string; readonly path: string }
   /** Below one of the service's own paths: whether there is anything, its table says. */
   | { readonly kind: "own"; readonly path: string }
@@ -42,7 +42,7 @@ export interface RouteInput {
   /** Path and query as they came. */
   readonly url: string;
   readonly headers: Readonly<Record<string, unknown>>;
-  /** The providers of the configuration, and whose format each speaks. */
+  /** The configured providers, and the vendor whose format each one uses. */
   readonly providers: ReadonlyMap<string, ServedVendor>;
   /** The first segments of the service's own paths. */
   readonly ownAreas: ReadonlySet<string>;
@@ -58,7 +58,7 @@ export function routeRequest(input: RouteInput): Routed {
   return { route, query: url.searchParams, ...(pathToken === undefined ? {} : { pathToken }) };
 }
 
-/** The URL parser also resolves dot segments, plain and percent-encoded: no path climbs out of its prefix. */
+/** The URL parser also resolves dot segments, plain or percent-encoded, so no path can leave its prefix. */
 function parseUrl(url: string): URL | undefined {
   return url.startsWith("/")
     ? (URL.parse(`http://plimsoll.invalid${url}`) ?? undefined)
@@ -104,7 +104,7 @@ function providerRoute(
     : { kind: "relay", provider, path: full };
 }
 
-/** Below the provider's base address; a version that the address already ends with is not repeated. */
+/** The path below the provider's base address. A version at the end of the address is not repeated. */
 export function upstreamUrl(baseUrl: string, path: string): URL {
   const base = new URL(baseUrl);
   const basePath = base.pathname.replace(/\/+$/, "");

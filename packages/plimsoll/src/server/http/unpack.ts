@@ -1,6 +1,6 @@
 /**
- * Bodies that come packed: unpacked piece by piece, so that what is too much is refused before it is there. No more than one
- * piece is unpacked beyond a bound.
+ * Unpacks compressed bodies piece by piece, so that an oversized body is refused
+ * before all of it is in memory. At most one piece is unpacked beyond a bound.
  */
 
 import type { IncomingHttpHeaders } from "node:http";
@@ -15,10 +15,10 @@ import {
 import { PlimsollError } from "../../message/error.ts";
 import type { BufferedBytes } from "./buffered-bytes.ts";
 
-/** What comes out of an unpacker at once. */
+/** Size of the pieces that an unpacker returns. */
 export const pieceBytes: number = 64 * 1024;
 const options = { chunkSize: pieceBytes };
-/** 8 MiB is the largest window that RFC 9659 allows on HTTP; zstd itself would set 128 MiB aside when a body asks for it. */
+/** 8 MiB is the largest window that RFC 9659 allows on HTTP. By itself, zstd would allocate 128 MiB if a body asks for it. */
 const zstdOptions = { ...options, params: { [constants.ZSTD_d_windowLogMax]: 23 } };
 
 const unpackers: ReadonlyMap<string, () => Duplex> = new Map<string, () => Duplex>([
@@ -30,22 +30,22 @@ const unpackers: ReadonlyMap<string, () => Duplex> = new Map<string, () => Duple
 ]);
 
 /**
- * Real conversations unpack to 3 to 30 times their size, and may well hold a log of a million equal lines: what a window of
- * a million tokens takes (some 5 MB) is allowed at any ratio. Beyond that nothing honest is packed so well, and a few
- * kilobytes must not become gigabytes (threat T13).
+ * Real conversations unpack to 3 to 30 times their size and may contain a log of a million equal lines. So
+ * the content of a window of a million tokens (about 5 MB) is allowed at any ratio. Beyond that, no honest
+ * body compresses so well, and a few kilobytes must not become gigabytes (threat T13).
  */
 export const maxUnpackRatio = 100;
 export const freeUnpackedBytes: number = 8 * 1024 * 1024;
 
-/** As it comes when nobody packed it. */
+/** The encoding of an uncompressed body. */
 export const plain = "identity";
 
-/** How a body is packed. */
+/** The encoding of a body. */
 export function encodingOf(headers: IncomingHttpHeaders): string {
   return String(headers["content-encoding"] ?? plain).toLowerCase();
 }
 
-/** As `unpackPieces` can unpack it. */
+/** Whether `unpackPieces` supports the encoding. */
 export function isUnpackable(encoding: string): boolean {
   return unpackers.has(encoding);
 }
@@ -56,11 +56,11 @@ function isOverpacked(unpackedBytes: number, packedBytes: number): boolean {
 
 export interface UnpackBound {
   readonly maxBytes: number;
-  /** Every piece is taken here before it is given out. */
+  /** Every piece is counted here before it is returned. */
   readonly buffered: BufferedBytes;
 }
 
-/** Contract: throws BODY_INVALID, BODY_TOO_LARGE, or what `buffered` throws; whoever stops reading stops the unpacking. */
+/** Contract: throws BODY_INVALID, BODY_TOO_LARGE, or what `buffered` throws. Unpacking stops when the caller stops reading. */
 export async function* unpackPieces(
   packed: Uint8Array,
   encoding: string,
@@ -86,8 +86,8 @@ export async function* unpackPieces(
 }
 
 /**
- * An answer that comes packed although we ask for plain ones, as fast as it is read: only a buffer of it is in memory. One
- * that unpacks too far breaks off.
+ * Unpacks an answer that is compressed although Plimsoll asks for plain ones. It works as fast as the
+ * answer is read, and only a buffer of it is in memory. An answer that unpacks too far breaks off.
  */
 export function plainBody(body: Readable, headers: IncomingHttpHeaders): Readable {
   const unpacker = unpackers.get(encodingOf(headers))?.();
@@ -107,7 +107,7 @@ export function plainBody(body: Readable, headers: IncomingHttpHeaders): Readabl
       else done(null, piece);
     },
   });
-  // Whoever reads the plain end meets the error there.
+  // The reader of the last stream gets the error.
   pipeline(body, countPacked, unpacker, countUnpacked, () => undefined);
   return countUnpacked;
 }
@@ -115,7 +115,7 @@ export function plainBody(body: Readable, headers: IncomingHttpHeaders): Readabl
 export function tooLarge(maxBytes: number): PlimsollError {
   return new PlimsollError(
     "BODY_TOO_LARGE",
-    `The body is larger than ${maxBytes} bytes: send less.`,
+    `The body is larger than ${maxBytes} bytes. Send a smaller one.`,
     { status: 413 },
   );
 }
@@ -123,7 +123,7 @@ export function tooLarge(maxBytes: number): PlimsollError {
 function overpacked(): PlimsollError {
   return new PlimsollError(
     "BODY_TOO_LARGE",
-    `The body unpacks to more than ${maxUnpackRatio} times its size: send it plain.`,
+    `The body unpacks to more than ${maxUnpackRatio} times its size. Send it uncompressed.`,
     { status: 413 },
   );
 }

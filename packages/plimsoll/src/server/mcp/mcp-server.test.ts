@@ -12,13 +12,13 @@ const idOf = (letter: string): string => `ses_${letter.repeat(22)}`;
 
 interface Fake {
   readonly home: McpHome;
-  /** What the store was asked for, and by whom answers were wanted. */
+  /** Lookups in the store, and the askers of the answers. */
   readonly looked: string[];
   readonly askers: Asker[];
   readonly compacted: string[];
 }
 
-/** Two tenants with a session each; bob's is the newer one. */
+/** Two tenants with one session each. Bob's is the newer one. */
 async function fake(change: Partial<McpHome> = {}): Promise<Fake> {
   const memory = createMemoryStore();
   for (const [tenant, letter, at] of [

@@ -1,4 +1,4 @@
-/** An MCP server with our tools, for one client or for one request. */
+/** An MCP server with Plimsoll's tools, for one client or one request. */
 
 import {
   type CallToolResult,
@@ -16,7 +16,7 @@ interface ServerFor {
   readonly version: string | undefined;
 }
 
-/** The tools work on an engine that is open already. */
+/** Lets the tools work on an engine that is already open. */
 export function homeIn({
   store,
   own,
@@ -26,7 +26,7 @@ export function homeIn({
   return () => Promise.resolve(home);
 }
 
-/** `open` is asked with each call: what cannot be opened is the failure of that call. */
+/** `open` is called for each tool call. If it fails, only that call fails. */
 export function mcpServerOver(
   open: () => Promise<McpHome>,
   { tenant, version = "0.0.0" }: ServerFor,
@@ -56,13 +56,13 @@ export function mcpServerOver(
   return server;
 }
 
-/** The same for every client, until another version runs. */
+/** The same for every client until another version runs. */
 const lasting = { ttlMs: 3_600_000, cacheScope: "public" } as const;
 
 const instructions =
   "Plimsoll keeps conversations inside their model's window, and keeps all that left it. A handle (pl_…) or a number (#12) in the conversation opens with read_result; recall searches everything that was said; session_status tells how full the window is; compact_context makes room.";
 
-/** Arguments are read leniently, field by field, and what is wrong with them is said in a sentence. */
+/** Arguments are read leniently, field by field. A sentence describes any mistake in them. */
 const anyObject: jsonSchemaValidator = {
   getValidator: () => (input) => ({
     valid: true,
@@ -79,13 +79,13 @@ async function answered(
   try {
     return await tool.answer({ home: await open(), tenant, input: isObject(input) ? input : {} });
   } catch (error) {
-    // Only sentences of ours go to a model: others may tell of files.
+    // Only Plimsoll's own sentences may go to a model. Other messages may reveal file names.
     const reason = PlimsollError.is(error) ? errorMessage(error) : "Something went wrong here.";
     return { kind: "failed", sentence: reason };
   }
 }
 
-/** Clients that know no structured content read the same as text. */
+/** Clients that do not support structured content get the same as text. */
 function resultOf(answer: McpAnswer): CallToolResult {
   if (answer.kind === "failed")
     return { content: [{ type: "text", text: answer.sentence }], isError: true };

@@ -5,15 +5,15 @@ import { engineOf, type Plimsoll } from "../../plimsoll.ts";
 import { homeIn, mcpServerOver } from "./mcp-server.ts";
 
 export interface McpServerOptions {
-  /** Only the sessions of this tenant; without one, the sessions of all. */
+  /** Only the sessions of this tenant. Without it, the sessions of all tenants. */
   readonly tenant?: string;
-  /** What the server says of itself. */
+  /** The version that the server reports. */
   readonly version?: string;
 }
 
 /**
- * For one client, or for one request: give each its own. A server that two clients share sends the answers of one to
- * the other (CVE-2026-25536).
+ * For one client, or for one request: create a new one each time. A server that two
+ * clients share sends the answers of one to the other (CVE-2026-25536).
  */
 export function createMcpServer(
   plimsoll: Plimsoll,

@@ -21,15 +21,15 @@ export interface McpExchange {
 export interface McpRoute {
   /** Contract: rejects with a PlimsollError that carries the status. */
   handle(exchange: McpExchange): Promise<void>;
-  /** Ends what is still open. */
+  /** Ends open streams. */
   close(): Promise<void>;
 }
 
-/** A call has a query or a handle in it, nothing large. */
+/** Maximum size of a body. A call contains only a query or a handle. */
 const maxBodyBytes = 1024 * 1024;
-/** Streams that wait for changes; there are none to tell of. */
+/** Maximum number of streams that wait for changes. There are no changes to report. */
 const maxSubscriptions = 100;
-/** It may hold what the client sent. */
+/** Maximum length of a warning. It may quote the client's input. */
 const warningMax = 300;
 
 export function createMcpRoute(
@@ -65,12 +65,12 @@ export function createMcpRoute(
 
 const ownerScope = "owner";
 
-/** The token itself stays outside. */
+/** The token itself is not passed on. */
 function authInfoOf({ tenant, isOwner }: Caller): AuthInfo {
   return { token: "", clientId: tenant, scopes: isOwner ? [ownerScope] : [] };
 }
 
-/** Without a caller there is no server: nobody is the owner by default. */
+/** Without a caller there is no server. Nobody is the owner by default. */
 function tenantOf(authInfo: AuthInfo | undefined): string | undefined {
   if (authInfo === undefined)
     throw new PlimsollError("UNAUTHORIZED", "This request has no caller.", { status: 401 });
@@ -81,7 +81,7 @@ async function readBody(request: IncomingMessage): Promise<Uint8Array<ArrayBuffe
   if (Number(request.headers["content-length"] ?? 0) > maxBodyBytes) throw tooLarge();
   const chunks: Buffer[] = [];
   let length = 0;
-  // Whoever sends too much is still to be told so.
+  // The connection stays open, so that a client that sends too much still gets the error.
   const arriving = request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>;
   for await (const chunk of arriving) {
     length += chunk.length;
@@ -94,12 +94,12 @@ async function readBody(request: IncomingMessage): Promise<Uint8Array<ArrayBuffe
 function tooLarge(): PlimsollError {
   return new PlimsollError(
     "BODY_TOO_LARGE",
-    `The body is larger than ${maxBodyBytes} bytes: send less.`,
+    `The body is larger than ${maxBodyBytes} bytes. Send a smaller one.`,
     { status: 413 },
   );
 }
 
-/** Those of the protocol, and no credentials. */
+/** Only protocol headers, without credentials. */
 function headersOf({ headers }: IncomingMessage): Headers {
   const known = new Headers();
   for (const [name, value] of Object.entries(headers)) {

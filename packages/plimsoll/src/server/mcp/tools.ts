@@ -1,4 +1,4 @@
-/** The tools that MCP clients get: what they are told of each, and how a call is answered. */
+/** The tools for MCP clients: their descriptions, and how calls are answered. */
 
 import { z } from "zod";
 import { PlimsollError } from "../../message/error.ts";
@@ -14,7 +14,7 @@ import type { CompactionDone } from "../../session/steer/compact-now.ts";
 import type { SessionRecord, Store } from "../../store/store.ts";
 import { mcpTexts } from "../../text/for-models.ts";
 
-/** What the tools work on. */
+/** The world that the tools work on. */
 export interface McpHome {
   readonly store: StatusStore & Pick<Store, "session" | "sessions" | "newestSession" | "head">;
   readonly own: Pick<OwnAnswers, "answer">;
@@ -24,14 +24,14 @@ export interface McpHome {
 
 export interface McpCall {
   readonly home: McpHome;
-  /** Whose sessions these are; undefined: the owner, who sees all. */
+  /** The tenant whose sessions are visible. Undefined for the owner, who sees all. */
   readonly tenant: string | undefined;
   readonly input: JsonObject;
 }
 
 export type McpAnswer =
   | { readonly kind: "given"; readonly content: Readonly<Record<string, unknown>> }
-  /** What was wrong, for the model. */
+  /** The mistake, described for the model. */
   | { readonly kind: "failed"; readonly sentence: string };
 
 export interface McpTool {
@@ -46,11 +46,11 @@ export interface McpTool {
     readonly idempotentHint: boolean;
     readonly openWorldHint: boolean;
   };
-  /** Contract: rejects with a PlimsollError where it cannot be answered. */
+  /** Contract: rejects with a PlimsollError if it cannot be answered. */
   readonly answer: (call: McpCall) => Promise<McpAnswer>;
 }
 
-/** Clients cut what a tool says at about 25,000 tokens; the escapes of JSON take their share of that. */
+/** Clients cut a tool's answer at about 25,000 tokens, and JSON escapes take a share of that. */
 const roomTokens = 20_000;
 
 const reads = {
@@ -128,7 +128,7 @@ function withSession(parameters: JsonObject): JsonObject {
   return { ...parameters, properties: { ...(isObject(properties) ? properties : {}), session } };
 }
 
-/** Always in this order: a list that changes costs its reader the cache. */
+/** Always in this order, because a changed list invalidates the reader's cache. */
 export const mcpTools: readonly McpTool[] = [
   {
     ...definitionOf("read_result"),
@@ -137,9 +137,9 @@ export const mcpTools: readonly McpTool[] = [
     annotations: reads,
     answer: async (call) => {
       const asked = readOwnCall("read_result", textOf(call.input));
-      // A handle belongs to one session and is looked up by itself; a number alone does not.
+      // A handle belongs to one session and can be looked up alone. A number cannot.
       const isNumber = asked.kind === "read_result" && asked.refId.startsWith("#");
-      // Only the owner may open a handle without saying whose it is.
+      // Only the owner may open a handle without naming its session.
       const mustChoose = isNumber || isNamed(call) || call.tenant !== undefined;
       const session = mustChoose ? (await chosenSession(call)).id : undefined;
       return answerOwn(call, session, asked);
@@ -189,7 +189,7 @@ function given(content: object): McpAnswer {
   return { kind: "given", content: { ...content } };
 }
 
-/** Of what is ours; the session is chosen here. */
+/** Plimsoll's own arguments as JSON. The session is chosen here. */
 function textOf({ session: _, ...input }: JsonObject): string {
   return JSON.stringify(input);
 }
@@ -209,17 +209,17 @@ function whichSession(): PlimsollError {
   return new PlimsollError("USAGE", mcpTexts.severalSessions, { status: 400 });
 }
 
-/** Some models fill in every field: what is null or empty counts as absent. */
+/** Some models fill in every field, so null and empty count as absent. */
 function isNamed({ input: { session } }: McpCall): boolean {
   return session !== undefined && session !== null && session !== "";
 }
 
-/** A session of another tenant is not there: nobody learns that it exists. */
+/** A session of another tenant counts as missing, so nobody learns that it exists. */
 async function chosenSession(call: McpCall): Promise<SessionRecord> {
   const { home, tenant, input } = call;
   const { session: id } = input;
   if (!isNamed(call)) {
-    // The newest may be somebody else's who has the same token.
+    // The newest session may belong to another person with the same token.
     const several = tenant === undefined ? [] : await home.store.sessions({ tenant, limit: 2 });
     if (several.length > 1) throw whichSession();
     const newest = await home.store.newestSession(tenant);

@@ -1,4 +1,4 @@
-/** Holds back the beginning of an answer until it is clear that it is one, and not a provider saying "too long". */
+/** Holds back the beginning of an answer until it is clear that the provider is not saying "too long". */
 
 import type { IncomingHttpHeaders } from "node:http";
 import type { JsonValue } from "../../message/json.ts";
@@ -16,7 +16,7 @@ import { isStream, type OverflowCheck, type OverflowVerdict } from "./relay.ts";
 
 const pass: OverflowVerdict = { kind: "pass" };
 
-/** Undefined: this answer cannot be one, or could not be read. */
+/** Undefined if this answer cannot be an overflow error, or could not be read. */
 export function bufferForOverflow(
   wire: Wire,
   status: number,
@@ -27,7 +27,7 @@ export function bufferForOverflow(
   return checkJson(status);
 }
 
-/** An error comes in one piece, and is short. */
+/** An error is short and comes in one piece. */
 function checkJson(status: number): OverflowCheck {
   const pieces: Uint8Array[] = [];
   return {
@@ -43,7 +43,7 @@ function checkJson(status: number): OverflowCheck {
   };
 }
 
-/** Only what comes before the model's first word is held. */
+/** Only the part before the model's first word is held back. */
 function checkStream(wire: Wire, status: number): OverflowCheck {
   const accumulator = wire.answer.open();
   let progress: Progress = "opening";

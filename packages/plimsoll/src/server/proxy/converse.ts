@@ -1,6 +1,6 @@
 /**
- * A turn in which the model may call tools of ours: one answer to the client, out of as many rounds with the upstream as it
- * takes. Everything the client sees goes through the wire's merger; the end waits until the turn is stored.
+ * A turn in which the model may call Plimsoll's tools: one answer for the client, made from as many rounds with the upstream as
+ * it takes. Everything the client sees passes through the wire's merger. The end waits until the turn is stored.
  */
 
 import type { IncomingHttpHeaders, ServerResponse } from "node:http";
@@ -40,15 +40,15 @@ export interface Conversing {
   readonly rounds: InnerRounds;
   readonly wire: Wire;
   readonly response: ServerResponse;
-  /** The call as it must be made now: the turn's body changes from round to round. */
+  /** The call to make now. The turn's body changes from round to round. */
   readonly call: () => Call;
-  /** What is said of the turn, as it is now: a provider may have found it too long since it came. */
+  /** Headers that describe the turn as it is now. They may change after an overflow. */
   readonly headers: () => Readonly<Record<string, string>>;
 }
 
 /**
- * Resolves when the answer has gone out, or the client has gone away; the turn has ended then.
- * Contract: rejects only while nothing has been sent to the client yet, and then the turn has not ended.
+ * Resolves when the answer has been sent, or the client has gone away. The turn has ended then. Contract:
+ * rejects only if nothing has been sent to the client yet, and then the turn has not ended.
  */
 export async function converse(conversing: Conversing): Promise<void> {
   const { response } = conversing;
@@ -112,7 +112,7 @@ async function takeRound(
   }
 }
 
-/** A lookup may take a while: nobody waits for it when the client has gone. What it finds then is not used. */
+/** A lookup may take a while. If the client leaves, nobody waits for it and its result is not used. */
 function unlessLeft<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const leave = (): void => reject(clientLeft());
@@ -122,7 +122,7 @@ function unlessLeft<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   });
 }
 
-/** What is read is plain. */
+/** The body was already unpacked. */
 function withoutEncoding(headers: IncomingHttpHeaders): IncomingHttpHeaders {
   const { "content-encoding": _encoding, ...rest } = headers;
   return rest;
@@ -154,7 +154,7 @@ interface Upstream {
   readonly overflowCheck: OverflowCheck | undefined;
 }
 
-/** What a client would be sent as it is. */
+/** An answer that would be sent to the client as it is. */
 interface Passing {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
@@ -167,30 +167,30 @@ type Heard =
       readonly kind: "overflow";
       readonly overflow: Extract<OverflowVerdict, { kind: "overflow" }>["overflow"];
       readonly pass: Passing;
-      /** What was read of it, where it came as a stream. */
+      /** The part that was read, if it came as a stream. */
       readonly answer?: Answer;
     }
-  /** It has gone out as it came, and the turn has ended. */
+  /** The answer has been sent as it came, and the turn has ended. */
   | { readonly kind: "passed" };
 
-/** The one answer that the client sees, as it comes to be. */
+/** The one answer that the client sees, while it is being made. */
 class ClientAnswer {
   readonly #conversing: Conversing;
   readonly #merger: RoundMerger;
   readonly #sentAnswer: SentAnswer;
   readonly #responses: JsonObject[] = [];
-  /** The last body in one piece, as it came. */
+  /** The last complete body, as it came. */
   #body: Passing | undefined;
-  /** The answer comes as a stream. */
+  /** The answer is a stream. */
   #isStreaming = false;
-  /** The client has seen some of it: what goes wrong from here on cannot be told by a status. */
+  /** The client has received some of it, so a later failure cannot be reported by a status. */
   #hasSpoken = false;
-  /** What only opens the answer waits for its first words: until then the upstream's own refusal is the answer. */
+  /** The opening events wait for the first words. Until then, a rejection by the upstream can still be the whole answer. */
   #unsent:
     | { readonly status: number; readonly headers: IncomingHttpHeaders; text: string }
     | undefined;
   #openTimer: NodeJS.Timeout | undefined;
-  /** The client must see that something lives. */
+  /** The opening has waited long enough. The client must see that the connection is alive. */
   #isLate = false;
   #hasFailed = false;
 
@@ -200,12 +200,12 @@ class ClientAnswer {
     this.#sentAnswer = new SentAnswer(conversing.wire.answer.open());
   }
 
-  /** The client has been told that it failed: nothing can follow. */
+  /** The client has been told that the answer failed. Nothing can follow. */
   get hasFailed(): boolean {
     return this.#hasFailed;
   }
 
-  /** Nothing opens by itself any more. */
+  /** Stops the timer, so that the answer does not open by itself any more. */
   close(): void {
     clearTimeout(this.#openTimer);
     if (!this.#hasSpoken) this.#unsent = undefined;
@@ -260,10 +260,10 @@ class ClientAnswer {
     const json = parseObject(new TextDecoder().decode(bytes));
     const answer = json === undefined ? unread : wire.answer.read(json);
     const isAnswer = status < 400 && json !== undefined && answer.outcome === "message";
-    // What does not go on with the rounds before it is no answer to them.
+    // A response that does not continue the earlier rounds is not an answer to them.
     const isBroken = this.#isStreaming || (!isAnswer && this.#responses.length > 0);
     if (isBroken && status < 400)
-      throw new PlimsollError("UPSTREAM_FAILED", "The upstream's answer cannot be read.", {
+      throw new PlimsollError("UPSTREAM_FAILED", "The upstream's answer could not be read.", {
         status: 502,
       });
     if (!isAnswer || json === undefined) {
@@ -275,7 +275,7 @@ class ClientAnswer {
     return { kind: "answered", answer };
   }
 
-  /** The provider's word stands. In mid-stream it is told as this wire tells it. */
+  /** Passes the provider's answer on as it is. In the middle of a stream, it is sent as an error event of this wire. */
   async pass(passing: Passing, read?: Answer): Promise<void> {
     const { status, headers, bytes } = passing;
     const json = parseObject(new TextDecoder().decode(bytes));
@@ -296,7 +296,7 @@ class ClientAnswer {
     this.#reply(status, headers, bytes);
   }
 
-  /** The last round has been heard: the turn is stored, and then the client sees the end. */
+  /** The last round is complete. The turn is stored, and then the client sees the end. */
   async end(): Promise<void> {
     const { wire, rounds, response } = this.#conversing;
     if (!this.#isStreaming) {
@@ -323,7 +323,7 @@ class ClientAnswer {
     else breakOff(response);
   }
 
-  /** Something went wrong on our way, or the client left. */
+  /** Plimsoll failed, or the client left. */
   async fail(error: unknown, hasLeft: boolean): Promise<void> {
     const message = errorMessage(error);
     this.close();
@@ -368,7 +368,7 @@ class ClientAnswer {
     if (unsent.text !== "") response.write(unsent.text);
   }
 
-  /** Waits for the client to take it: a slow reader slows the upstream, and nothing piles up here. */
+  /** Waits until the client has received the data. So a slow reader slows down the upstream, and nothing piles up here. */
   async #say(
     status: number,
     headers: IncomingHttpHeaders,
@@ -407,7 +407,7 @@ function sameJson(one: JsonObject, other: JsonObject): boolean {
   return isObject(one) && JSON.stringify(one) === JSON.stringify(other);
 }
 
-/** What was written still goes out; then the connection ends without the last, empty chunk. */
+/** Data already written is still sent. Then the connection ends without the final empty chunk. */
 function breakOff(response: ServerResponse): void {
   response.write("", () => response.destroy());
 }

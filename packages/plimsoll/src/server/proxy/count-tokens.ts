@@ -1,4 +1,4 @@
-/** Asks a provider to count something, with the headers of a client's request while that is under way. Nothing of it is kept. */
+/** Asks a provider to count tokens, with the headers of a client's request while that is under way. Nothing is kept. */
 
 import type { IncomingMessage } from "node:http";
 import type { Agent } from "undici";
@@ -7,14 +7,14 @@ import type { CountTokens } from "../../session/measure/preamble-counts.ts";
 import type { Wire } from "../../wire/format/wire.ts";
 import { upstreamHeaders } from "./relay.ts";
 
-/** No count is longer. */
+/** Maximum size of an answer. No token count is longer than this. */
 const maxAnswerBytes = 64 * 1024;
 const timeoutMs = 5000;
 
 export interface CountingPlace {
   readonly agent: Agent;
   readonly request: IncomingMessage;
-  /** Where the request itself goes. */
+  /** The address of the request itself. */
   readonly url: () => URL;
   readonly wire: Wire;
 }
@@ -37,7 +37,7 @@ export function countTokensAt({ agent, request, url, wire }: CountingPlace): Cou
   };
 }
 
-/** Undefined where it is longer than any count. */
+/** Undefined if the text is longer than any token count could be. */
 async function textOf(body: AsyncIterable<Uint8Array>): Promise<string | undefined> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
@@ -49,7 +49,7 @@ async function textOf(body: AsyncIterable<Uint8Array>): Promise<string | undefin
   return Buffer.concat(chunks).toString("utf8");
 }
 
-/** The client's own, for a body that is not packed. */
+/** The client's own headers, for a body that is not compressed. */
 function headersFor(request: IncomingMessage, length: number): string[] {
   const headers = upstreamHeaders(
     request,

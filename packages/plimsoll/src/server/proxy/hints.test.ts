@@ -1,4 +1,6 @@
-/** Names that clients give their conversations: what each says in headers, and that nobody finds another's by a name. */
+/**
+ * Names that clients give their conversations: the headers of each client, and that no client finds another's session by a name.
+ */
 
 import { afterEach, describe, expect, test } from "vitest";
 import { type Engine, openEngine } from "../../engine.ts";
@@ -66,7 +68,7 @@ interface Asking {
   readonly tenant?: string;
 }
 
-/** Sends what was said, by turns, and answers the last of it. */
+/** Sends the messages turn by turn and answers the last one. */
 async function ask(
   engine: Engine,
   { headers, words, tenant = "one" }: Asking,

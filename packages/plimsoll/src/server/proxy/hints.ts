@@ -1,4 +1,4 @@
-/** What clients say of their conversation in headers: their own session and agent names. */
+/** The session and agent names that clients send in headers. */
 
 import type { IncomingHttpHeaders } from "node:http";
 import type { SessionHints } from "../../session/identify/place-request.ts";
@@ -6,11 +6,11 @@ import { looksLikeId } from "../../session/log/ids.ts";
 import type { Incoming } from "../../session/turn/context.ts";
 import { sha256 } from "../../store/body.ts";
 
-/** Side jobs of a client (titles, suggestions) come under the session's name but are none of its history. */
+/** Side jobs of a client (titles, suggestions) use the session's name but are not part of its history. */
 const sideClasses = new Set(["auxiliary", "side_reply"]);
 const maxNameLength = 200;
 
-/** What one client says of a request. */
+/** The names that one client gives for a request. */
 interface ClientNames {
   /** As `client:name`. */
   readonly session?: string | undefined;
@@ -44,7 +44,7 @@ export function readHints(headers: IncomingHttpHeaders): SessionHints {
   };
 }
 
-/** The first that has a name gives it. */
+/** The first client with a name wins. */
 const clients: readonly ((text: ReadHeader) => ClientNames)[] = [
   (text) => ({
     session: named("claude-code", text("x-claude-code-session-id")),
@@ -56,8 +56,8 @@ const clients: readonly ((text: ReadHeader) => ClientNames)[] = [
 ];
 
 /**
- * All threads of one run have one session; the main thread is called like it. Every other one is an agent of its own: what
- * `x-openai-subagent` says of them is only what kind they are.
+ * All threads of one Codex run share one session, and the main thread has the session's name.
+ * Every other thread is a separate agent; `x-openai-subagent` only gives its kind.
  */
 function codexNames(text: ReadHeader): ClientNames {
   const thread = text("thread-id");
@@ -71,7 +71,7 @@ function codexNames(text: ReadHeader): ClientNames {
   };
 }
 
-/** A sub-agent has a session of its own, and names that of its parent. */
+/** A sub-agent has its own session and names its parent's. */
 function opencodeNames(text: ReadHeader): ClientNames {
   const session = text("x-session-id");
   const parent = text("x-parent-session-id");
@@ -82,7 +82,7 @@ function opencodeNames(text: ReadHeader): ClientNames {
   };
 }
 
-/** What the client wants of Plimsoll for this request. */
+/** The client's settings for this one request. */
 export function readSwitches(
   headers: IncomingHttpHeaders,
 ): Pick<Incoming, "priority" | "isBypassed"> {

@@ -1,4 +1,4 @@
-/** The model routes: a conversation comes in, is recorded, measured and made to fit, and goes on. */
+/** The model routes: a conversation arrives, is recorded, measured and made to fit, and is sent on. */
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Agent } from "undici";
@@ -22,9 +22,9 @@ import { watchAnswer } from "./watch-answer.ts";
 export interface Gateway {
   readonly engine: Engine;
   readonly agent: Agent;
-  /** Where a provider's path lies; from the user's configuration only. */
+  /** The URL of a provider's path. It comes only from the user's configuration. */
   readonly upstream: (provider: string, path: string) => URL;
-  /** Says what went wrong to whoever runs the service. */
+  /** Reports a problem to the operator of the service. */
   readonly warn: (message: string) => void;
   readonly observeOverhead: (seconds: number) => void;
 }
@@ -66,7 +66,7 @@ interface Sending {
   readonly turn: ReceivedTurn | undefined;
 }
 
-/** Sends the turn, and sends it again, smaller, when the provider says that it is too long: the client sees one answer. */
+/** Sends the turn, and sends a smaller one if the provider says "too long". The client sees one answer. */
 async function send(
   gateway: Gateway,
   { request, response, body, turn }: Sending,
@@ -111,7 +111,7 @@ async function send(
   }
 }
 
-/** The client's own bytes, packed or not, or an edited body, which is never packed. */
+/** Either the client's own bytes, compressed or not, or an edited body, which is never compressed. */
 function outgoing(
   request: IncomingMessage,
   { raw }: ReadBody,
@@ -121,7 +121,7 @@ function outgoing(
   const headers = upstreamHeaders(
     request,
     new Map([
-      // An answer that comes packed could not be watched while it streams.
+      // A compressed answer could not be watched while it streams.
       ["accept-encoding", "identity"],
       ["content-length", String(body.length)],
     ]),
@@ -132,12 +132,12 @@ function outgoing(
   return { headers: headers.filter((_, index) => !isPacking(index)), body };
 }
 
-/** In the provider's own words: clients know them, and compact by themselves when they read them. */
+/** Uses the provider's own error format, because clients recognise it and compact their conversation when they see it. */
 async function refuse(turn: ReceivedTurn, wire: Wire, response: ServerResponse): Promise<void> {
   const { needTokens = 0, limitTokens = 0 } = turn.fitted.refusal ?? {};
   await turn.end({
     status: "failed",
-    error: `The request needs ${needTokens} tokens of a window of ${limitTokens}, and nothing more can be taken out.`,
+    error: `The request needs ${needTokens} tokens, but the window has only ${limitTokens}, and nothing more can be removed.`,
   });
   for (const [name, value] of Object.entries(turnHeaders(turn))) response.setHeader(name, value);
   response.setHeader("x-should-retry", "false");
@@ -152,8 +152,8 @@ interface Receiving {
 }
 
 /**
- * The client must mend a body that it got wrong; where Plimsoll itself fails, the request goes on. But not when the service
- * ends: its client has gone.
+ * If the body is wrong, the client must fix it. If Plimsoll fails, the request is sent on
+ * anyway, unless the service is shutting down, because then its client has gone.
  */
 async function receive(
   gateway: Gateway,
@@ -184,12 +184,12 @@ async function receive(
       body.release();
       throw error;
     }
-    gateway.warn(`A request went on without being recorded: ${errorMessage(error)}`);
+    gateway.warn(`A request was sent on without being recorded: ${errorMessage(error)}`);
     return undefined;
   }
 }
 
-/** Only those that decide what a body may hold. */
+/** Only headers that affect which content a body may have. */
 function decidingHeaders(
   wire: Wire,
   { headers }: IncomingMessage,
@@ -211,7 +211,7 @@ function turnHeaders({ session, fitted, shortened }: Turn): Record<string, strin
   };
 }
 
-/** Counts what would be sent: a client that watches its window should see what the model sees. */
+/** Counts the tokens that would be sent. A client that watches its window should see what the model sees. */
 export async function handleCount(
   gateway: Gateway,
   { request, response, caller }: Exchange,
@@ -230,7 +230,9 @@ export async function handleCount(
         isRefreshable: caller.isByCredential === true,
       })
       .catch((error: unknown) => {
-        gateway.warn(`A request was counted as it came: ${errorMessage(error)}`);
+        gateway.warn(
+          `The tokens of a request were counted without Plimsoll's edits: ${errorMessage(error)}`,
+        );
         return undefined;
       });
     await relay(
@@ -248,7 +250,7 @@ export async function handleCount(
   }
 }
 
-/** Everything of a provider's that is not a conversation. */
+/** Everything else of a provider that is not a conversation. */
 export async function handleRelay(
   gateway: Gateway,
   { request, response }: Exchange,

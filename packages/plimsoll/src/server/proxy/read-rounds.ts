@@ -1,4 +1,4 @@
-/** Reading the rounds of an answer: piece by piece or as a whole, and never more of it than can be kept. */
+/** Reads the rounds of an answer, piece by piece or as a whole, but never more than can be kept. */
 
 import type { Readable } from "node:stream";
 import { PlimsollError } from "../../message/error.ts";
@@ -12,7 +12,10 @@ import type {
 } from "../../wire/format/wire.ts";
 import { maxBufferBytes, maxBufferMs, type OverflowCheck, type OverflowVerdict } from "./relay.ts";
 
-/** What the client has been told, put together as its own library does. Too much of it is passed on, but not kept. */
+/**
+ * The answer as the client has received it, assembled as the client's own
+ * library does. If it is too large, it is passed on but not kept.
+ */
 export class SentAnswer {
   #answer: AnswerAccumulator | undefined;
   #length = 0;
@@ -34,13 +37,16 @@ export class SentAnswer {
 
 export interface Taken {
   readonly events: readonly StreamEvent[];
-  /** The upstream said no more than that it is there. */
+  /** The upstream only sent a keep-alive. */
   readonly isAlive: boolean;
 }
 
-/** One round of a stream: put together for us, and merged for the client when it is told: what is taken back never was. */
+/**
+ * One round of a stream. It is assembled for Plimsoll, and its events are merged for the
+ * client only when they are sent, so events that are discarded leave no trace.
+ */
 export class StreamReading {
-  /** Of an answer that is too large nothing is kept. */
+  /** Undefined if the answer is too large. Then none of it is kept. */
   #round: AnswerAccumulator | undefined;
   readonly #merger: RoundMerger;
   readonly #reader: ReturnType<typeof createSseReader>;
@@ -89,7 +95,7 @@ export class StreamReading {
 
 export const unread: Answer = { outcome: "unread", choices: [] };
 
-/** The beginning of an answer: looked at before any of it goes out, but not for ever. */
+/** The beginning of an answer. It is checked before any of it is sent, but only for a limited time. */
 export class Opening {
   readonly #overflowCheck: OverflowCheck | undefined;
   readonly #timer: NodeJS.Timeout;
@@ -128,7 +134,7 @@ export class Opening {
 
 const pass: OverflowVerdict = { kind: "pass" };
 
-/** The end of a stream may come a little after its last event; then the next round need not connect anew. */
+/** A stream may end a little after its last event. Waiting for that lets the next round reuse the connection. */
 const maxEndMs = 1000;
 
 export function letEnd(body: Readable): void {
@@ -139,7 +145,7 @@ export function letEnd(body: Readable): void {
   body.resume();
 }
 
-/** A larger one cannot be put together with others. */
+/** A larger answer cannot be merged with others. */
 export async function readWhole(body: Readable): Promise<Uint8Array> {
   const pieces: Uint8Array[] = [];
   let size = 0;
@@ -147,7 +153,7 @@ export async function readWhole(body: Readable): Promise<Uint8Array> {
     size += chunk.length;
     if (size > maxAnswerBytes) {
       body.destroy();
-      throw new PlimsollError("UPSTREAM_FAILED", "The upstream's answer is too large to be read.", {
+      throw new PlimsollError("UPSTREAM_FAILED", "The upstream's answer is too large to read.", {
         status: 502,
       });
     }

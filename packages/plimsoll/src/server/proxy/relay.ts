@@ -1,7 +1,6 @@
 /**
- * Carries a request to its upstream and the answer back, byte for byte and unbuffered: back-pressure
- * and aborts go both ways. A watch sees the answer go by, and may hold back its end until the turn
- * is stored.
+ * Sends a request to its upstream and the answer back, byte for byte and unbuffered. Back-pressure and aborts work
+ * in both directions. A watch sees the answer pass and may hold back its end until the turn is stored.
  */
 
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
@@ -17,14 +16,14 @@ export interface Call {
   readonly body: Uint8Array | IncomingMessage | null;
 }
 
-/** terminal: the answer said that it is done; end: it just ended; broken: upstream failed; left: the client went away. */
+/** terminal: the answer said that it is complete. end: it just ended. broken: the upstream failed. left: the client went away. */
 export type Ending = "terminal" | "end" | "broken" | "left";
 
 export interface Watch {
   push(chunk: Uint8Array): { readonly passBytes: number; readonly isTerminal: boolean };
   /**
-   * Contract: called once, never rejects. `isWhole` false: the stream stopped without saying that it was
-   * done, and the client must not take it for a complete one.
+   * Contract: called once, never rejects. `isWhole` false: the stream stopped without saying
+   * that it was complete, and the client must not mistake it for a complete one.
    */
   end(how: Ending, error?: string): Promise<{ readonly isWhole: boolean }>;
 }
@@ -35,11 +34,11 @@ export interface Answering {
   readonly overflowCheck?: OverflowCheck;
 }
 
-/** Looks at the beginning of an answer before any of it goes out. */
+/** Checks the beginning of an answer before any of it is sent to the client. */
 export interface OverflowCheck {
   /** wait: not clear yet. */
   push(chunk: Uint8Array): "wait" | OverflowVerdict;
-  /** The answer has ended, and all of it was held. */
+  /** Called when the answer has ended and all of it is still held back. */
   end(): OverflowVerdict;
 }
 
@@ -47,7 +46,7 @@ export type OverflowVerdict =
   | { readonly kind: "pass" }
   | { readonly kind: "overflow"; readonly overflow: Overflow };
 
-/** overflow: nothing has gone out; whoever called must say what becomes of the answer. */
+/** overflow: nothing has been sent to the client. The caller decides what happens to the answer. */
 export type Relayed =
   | { readonly kind: "done" }
   | {
@@ -58,11 +57,11 @@ export type Relayed =
       drop(): void;
     };
 
-/** A model may think for minutes before its first byte, and between two. */
+/** A model may think for minutes before its first byte, and between two bytes. */
 const upstreamTimeoutMs = 10 * 60 * 1000;
 const connectTimeoutMs = 10_000;
 const connectionsPerUpstream = 512;
-/** What opens an answer may be held back this long and this far: a client must see that something lives. */
+/** Maximum time and size for which the beginning of an answer is held back. A client must see that the connection is alive. */
 export const maxBufferMs = 5000;
 export const maxBufferBytes: number = 256 * 1024;
 
@@ -76,7 +75,7 @@ export function createUpstreamAgent(): Agent {
   });
 }
 
-/** Of one hop only, ours, or set anew. */
+/** Headers that are hop-by-hop, belong to Plimsoll, or are set again. */
 const droppedRequestHeaders = new Set([
   "connection",
   "content-length",
@@ -99,7 +98,7 @@ const droppedAnswerHeaders = new Set([
   "upgrade",
 ]);
 
-/** A credential goes to its own provider only; what was meant for Plimsoll goes nowhere. */
+/** A credential is sent only to its own provider. Headers for Plimsoll are not forwarded. */
 export function upstreamHeaders(
   request: IncomingMessage,
   overrides: ReadonlyMap<string, string>,
@@ -118,8 +117,8 @@ export function upstreamHeaders(
 }
 
 /**
- * Resolves when the answer has gone out, or the client has gone away.
- * Contract: rejects only while nothing has been sent to the client yet.
+ * Resolves when the answer has been sent, or the client has gone away.
+ * Contract: rejects only if nothing has been sent to the client yet.
  */
 export function relay(
   agent: Agent,
@@ -148,8 +147,8 @@ interface Settle {
 }
 
 /**
- * waiting: no answer yet; buffering: its beginning is looked at; deciding: somebody decides; open: watched; storing: its end is held until the turn is stored; passing:
- * nothing is held any more; over.
+ * waiting: no answer yet. buffering: its beginning is being checked. deciding: the caller decides what to do. open: sent on and
+ * watched. storing: its end is held back until the turn is stored. passing: nothing is held back any more. over: done.
  */
 type Phase = "waiting" | "buffering" | "deciding" | "open" | "storing" | "passing" | "over";
 
@@ -158,7 +157,7 @@ class Carrier implements Dispatcher.DispatchHandler {
   #watch: Watch | undefined;
   #buffered: Uint8Array[] = [];
   #hasEnded = false;
-  /** Waiting for the client to take what was written. */
+  /** Waiting until the client has received the data written so far. */
   #isDraining = false;
   #controller: Dispatcher.DispatchController | undefined;
   #begun:
@@ -215,11 +214,11 @@ class Carrier implements Dispatcher.DispatchHandler {
     this.#watch = answering.watch;
     this.#phase = this.#watch === undefined ? "passing" : "open";
     this.#response.writeHead(status, { ...answerHeaders(headers), ...answering.headers });
-    // A stream's first event may be long in coming; any other answer goes out in one piece with its headers.
+    // A stream's first event may take long. Any other answer is sent together with its headers.
     if (isStream(headers)) this.#response.flushHeaders();
   }
 
-  /** Opens the answer with what was held of it. */
+  /** Opens the answer and sends the part that was held back. */
   #pour(): void {
     clearTimeout(this.#bufferTimer);
     if (this.#phase !== "buffering" && this.#phase !== "deciding") return;
@@ -244,7 +243,7 @@ class Carrier implements Dispatcher.DispatchHandler {
       drop: () => this.#drop(),
       pass: () =>
         new Promise((resolve, reject) => {
-          // The client may have left while somebody decided.
+          // The client may have left before the caller decided.
           if (this.#phase === "over") {
             reject(clientLeft());
             return;
@@ -295,7 +294,7 @@ class Carrier implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
-    // What was held of an answer that breaks off is still its beginning.
+    // If an answer breaks off, the part that was held back is still sent.
     if (this.#phase === "buffering") this.#pour();
     const phase = this.#phase;
     if (phase === "over") return;
@@ -304,7 +303,7 @@ class Carrier implements Dispatcher.DispatchHandler {
       return;
     }
     if (phase === "storing") {
-      // The answer was complete; its end goes out when it is stored, whatever became of the upstream.
+      // The answer was complete. Its end is sent once it is stored, whatever happened to the upstream.
       this.#hasEnded = true;
       return;
     }
@@ -315,7 +314,7 @@ class Carrier implements Dispatcher.DispatchHandler {
       this.#settle.reject(failure);
       return;
     }
-    // Stored first, as at a regular end: whoever sees the break can find what came before it.
+    // Stored first, as at a regular end, so that an observer of the break finds everything that came before it.
     const isWatched = phase === "open" && this.#watch !== undefined;
     const ended = isWatched
       ? this.#watch?.end(hasLeft ? "left" : "broken", failure.message)
@@ -349,7 +348,7 @@ class Carrier implements Dispatcher.DispatchHandler {
     for (const chunk of this.#buffered.splice(0)) this.#write(chunk);
   }
 
-  /** Everything before the end is out; the end waits for the disk. */
+  /** Everything before the end has been sent. The end waits until the turn is stored. */
   #store(how: Ending): void {
     this.#phase = "storing";
     this.#controller?.pause();
@@ -372,7 +371,7 @@ class Carrier implements Dispatcher.DispatchHandler {
     this.#settle.resolve({ kind: "done" });
   }
 
-  /** What was written still goes out; then the connection ends without the last, empty chunk. */
+  /** Data already written is still sent. Then the connection ends without the final empty chunk. */
   #breakOff(): void {
     this.#phase = "over";
     this.#response.write("", () => this.#response.destroy());

@@ -1,4 +1,4 @@
-/** Connects an answer that goes by with the turn that it ends. */
+/** Connects a passing answer with the turn that it ends. */
 
 import type { IncomingHttpHeaders } from "node:http";
 import type { TurnStatus } from "../../message/event.ts";
@@ -34,7 +34,7 @@ export function watchAnswer(
         answer,
         ...(failure === undefined ? {} : { error: failure }),
       });
-      // A stream of another kind may end as it likes; one that we understood must say that it is done.
+      // A stream of an unknown kind may end in any way. One that Plimsoll understood must say that it is complete.
       const isCutOff = isStreamed && answer.outcome === "cut" && answer.response !== undefined;
       return { isWhole: !(isCutOff && status < 400) };
     },
@@ -50,7 +50,7 @@ function plainSource(reader: AnswerReader): Source {
   return { push: reader.push, finish: async () => reader.finish() };
 }
 
-/** We ask for plain answers; one that comes packed all the same is read when it is complete. */
+/** Plimsoll asks for uncompressed answers. If one arrives compressed anyway, it is read when it is complete. */
 function packedSource(reader: AnswerReader, encoding: string): Source {
   const pieces: Uint8Array[] = [];
   let size = 0;
@@ -67,7 +67,7 @@ function packedSource(reader: AnswerReader, encoding: string): Source {
   };
 }
 
-/** False: it is no such thing, or too much; it has passed by unread then. */
+/** False if the answer cannot be unpacked or is too large. It was then passed on unread. */
 async function unpackInto(
   reader: AnswerReader,
   pieces: readonly Uint8Array[],

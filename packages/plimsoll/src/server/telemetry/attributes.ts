@@ -1,18 +1,21 @@
-/** Events as attributes, by the GenAI conventions (open-telemetry/semantic-conventions-genai, in development) and our own `plimsoll.*`. */
+/**
+ * Events as attributes, following the GenAI conventions (open-telemetry/semantic-conventions-genai,
+ * in development) plus Plimsoll's own `plimsoll.*`.
+ */
 
 import type { Attributes } from "@opentelemetry/api";
 import type { CompactionEndEvent, OwnCallEvent, TurnEndEvent } from "../../message/event.ts";
 
 export type Upstreams = ReadonlyMap<string, { readonly baseUrl: string }>;
 
-/** Names that the convention knows; others are told as they are configured, which it allows. */
+/** Provider names of the convention. Others keep their configured name, which the convention allows. */
 const knownProviders: ReadonlyMap<string, string> = new Map([
   ["anthropic", "anthropic"],
   ["openai", "openai"],
   ["gemini", "gcp.gemini"],
 ]);
 
-/** What a span and a figure of a turn have in common: few values each, and nothing of the conversation. */
+/** Attributes that a turn's span and its figures share. Each has few values and contains nothing of the conversation. */
 export function operationAttributes(
   { provider, model }: Pick<TurnEndEvent, "provider" | "model">,
   upstreams: Upstreams,
@@ -39,7 +42,7 @@ function serverOf(baseUrl: string | undefined): Attributes {
   };
 }
 
-/** Of few values; what a provider said may repeat what was asked, and is left out. */
+/** One of a few values. The provider's own message is left out, because it may repeat the user's text. */
 export function errorType({ outcome, status }: TurnEndEvent): string | undefined {
   if (outcome === "refused") return "refused";
   return status === "complete" ? undefined : status;

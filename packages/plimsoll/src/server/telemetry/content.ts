@@ -1,4 +1,4 @@
-/** What was said in a turn, as the GenAI conventions write it. Only read where somebody asked for it, and bounded. */
+/** The messages of a turn in the form of the GenAI conventions. Read only if the user enabled it, and bounded. */
 
 import type { Attributes } from "@opentelemetry/api";
 import type { TurnEndEvent } from "../../message/event.ts";
@@ -8,15 +8,17 @@ import type { MessageRecord, Store } from "../../store/store.ts";
 import type { Wire } from "../../wire/format/wire.ts";
 import { wires } from "../../wire/wires.ts";
 
-/** `newMessages`: how many the client had not sent before. Contract: never rejects; what cannot be read is not told. */
+/**
+ * `newMessages`: number of messages that the client had not sent before. Contract: never rejects; unreadable content is left out.
+ */
 export type ReadContent = (event: TurnEndEvent, newMessages: number) => Promise<Attributes>;
 
-/** Of the request, and of the answer: so many messages, the last ones. */
+/** Maximum number of messages of the request, and of the answer. The last ones are kept. */
 const maxMessages = 32;
-/** Of one text, and of one attribute, in characters. */
+/** Maximum number of characters of one text, and of one attribute. */
 const longestText = 8_192;
 const longestAttribute = 65_536;
-/** Turns of a session that may end between the end of one and the reading of it. */
+/** Maximum number of turns of a session that may end before this one is read. */
 const recentTurns = 16;
 
 export function contentReader(store: Pick<Store, "session" | "turns" | "messages">): ReadContent {
@@ -27,7 +29,7 @@ export function contentReader(store: Pick<Store, "session" | "turns" | "messages
       const messages = await messagesOf(store, event, Math.min(newMessages, maxMessages));
       return attributesOf(messages, wire, event.stopReason);
     } catch {
-      // A store that fails is told by others.
+      // A failing store is reported elsewhere.
       return {};
     }
   };
@@ -37,7 +39,10 @@ function wireNamed(name: string): Wire | undefined {
   return Object.values(wires).find((wire) => wire.name === name);
 }
 
-/** Numbers of a session only grow: what is new in a turn stands just before its request's end, the answer behind it. */
+/**
+ * Message numbers of a session only grow: a turn's new messages come just
+ * before its request's end, and the answer comes after it.
+ */
 async function messagesOf(
   store: Pick<Store, "turns" | "messages">,
   { session, turn }: TurnEndEvent,
@@ -72,7 +77,7 @@ function decoded({ body }: MessageRecord, wire: Wire): Message {
   return wire.messages.decode(parseObject(new TextDecoder().decode(body)) ?? {});
 }
 
-/** The oldest go first where not all have room. */
+/** If not all messages have room, the oldest are dropped first. */
 function lastOnes(messages: readonly JsonObject[]): string {
   for (let from = 0; from < messages.length; from++) {
     const text = JSON.stringify(messages.slice(from));

@@ -1,4 +1,4 @@
-/** From events to a collector: the SDK's providers and OTLP exporters, which read their own environment variables. */
+/** Sends events to a collector with the SDK's providers and OTLP exporters, which read their own environment variables. */
 
 import { type DiagLogger, DiagLogLevel, diag, metrics, trace } from "@opentelemetry/api";
 import { OTLPMetricExporter } from "@opentelemetry/exporter-metrics-otlp-http";
@@ -20,7 +20,7 @@ import { recordFigures } from "./figures.ts";
 import type { Environment, Flushed, Signals, Telemetry, TelemetryOptions } from "./signals.ts";
 import { recordSpans } from "./spans.ts";
 
-/** What is left gets this long when the service stops: a collector that is away must not hold it. */
+/** Time for the remaining data when the service stops. An unreachable collector must not delay the shutdown. */
 const flushMs = 1500;
 
 export function startExport(options: TelemetryOptions, signals: Signals): Telemetry {
@@ -30,7 +30,7 @@ export function startExport(options: TelemetryOptions, signals: Signals): Teleme
     suppressOverrideMessage: true,
   });
   if (env["OTEL_EXPORTER_OTLP_PROTOCOL"] === "grpc")
-    warn("telemetry goes out as OTLP over HTTP, not gRPC: give the collector's HTTP endpoint.");
+    warn("telemetry is sent as OTLP over HTTP, not gRPC. Configure the collector's HTTP endpoint.");
   const resource = resourceOf(version);
   const tracing = signals.hasTraces ? openTracing(resource, env) : undefined;
   const metering = signals.hasMetrics ? openMetering(resource, env) : undefined;
@@ -54,7 +54,7 @@ export function startExport(options: TelemetryOptions, signals: Signals): Teleme
   };
 }
 
-/** What operators say of the service stands above what it says of itself. */
+/** Attributes set by operators override the service's own. */
 function resourceOf(version: string): Resource {
   const own = { "service.name": "plimsoll", "service.version": version };
   const detectors = [
@@ -65,7 +65,7 @@ function resourceOf(version: string): Resource {
   return defaultResource().merge(resourceFromAttributes(own)).merge(detectResources({ detectors }));
 }
 
-/** The processor's queue is bounded (2048 spans by default): what does not fit is dropped. */
+/** The processor's queue is bounded (2048 spans by default). Spans that do not fit are dropped. */
 function openTracing(resource: Resource, env: Environment): TracerProvider {
   const delay = positive(env["OTEL_BSP_SCHEDULE_DELAY"]);
   const processor = new BatchSpanProcessor({
@@ -89,15 +89,15 @@ function positive(text: string | undefined): number | undefined {
   return Number.isInteger(value) && value > 0 ? value : undefined;
 }
 
-/** A reason is read by people: so much of it. */
+/** Maximum number of characters of a reason for people. */
 const longestReason = 300;
-/** A collector that stays away must not fill the log: each sentence once, and no more than these. */
+/** An unreachable collector must not fill the log, so each sentence is printed once, and at most this many are printed. */
 const maxSentences = 5;
 
 function sayOnce(warn: (message: string) => void): DiagLogger {
   const printed = new Set<string>();
   const say = (what: string, message: string): void => {
-    const sentence = `${what}: ${reasonIn(message)} (not said again)`;
+    const sentence = `${what}: ${reasonIn(message)} (reported only once)`;
     if (printed.has(sentence) || printed.size >= maxSentences) return;
     printed.add(sentence);
     warn(sentence);
@@ -112,7 +112,7 @@ function sayOnce(warn: (message: string) => void): DiagLogger {
   };
 }
 
-/** The SDK tells errors as JSON of all that they have: what they say is enough. */
+/** The SDK reports errors as JSON with all their fields. Their message is enough. */
 function reasonIn(message: string): string {
   const quoted = /"message":"((?:[^"\\]|\\.)+)"/.exec(message)?.[1];
   const code = /"code":"(\w+)"/.exec(message)?.[1];

@@ -1,9 +1,9 @@
-/** Labels that come from outside: so many are told apart, and all others are one. */
+/** Labels that come from outside. Only a limited number of names are distinguished; all others share one label. */
 
-/** What stands for every further name. */
+/** The label for every further name. */
 const other = "other";
 
-/** Names of models come from clients. */
+/** Model names come from clients. */
 export const maxModels = 50;
 
 /** The first `max` names stay as they are. */

@@ -1,10 +1,10 @@
-/** What telemetry is to the rest of the service. */
+/** The interface between telemetry and the rest of the service. */
 
 import type { Engine } from "../../engine.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** unsent: the collector did not take everything in time, and an exporter may still be trying. */
+/** unsent: the collector did not accept everything in time, and an exporter may still be trying. */
 export type Flushed = "sent" | "unsent";
 
 export interface Signals {
@@ -13,13 +13,13 @@ export interface Signals {
 }
 
 export interface Telemetry {
-  /** Contract: never rejects, and does not take long. Events must have ended before. */
+  /** Contract: never rejects, and returns soon. All events must have been emitted before. */
   close(): Promise<Flushed>;
 }
 
 export interface TelemetryOptions {
   readonly engine: Pick<Engine, "store" | "subscribe">;
-  /** Where the requests of each provider go, by its name. */
+  /** The base URL of each provider, by its name. */
   readonly upstreams: ReadonlyMap<string, { readonly baseUrl: string }>;
   readonly version: string;
   readonly env: Environment;

@@ -1,6 +1,7 @@
 /**
- * Turns as spans. What belongs to a turn is gathered from its events and told when it has ended: the turn, and below it its
- * compactions and the calls of our own tools. Receipts are made in the background, so a compaction may come after its turn.
+ * Turns as spans. The events of a turn are collected and exported when the turn ends: the
+ * turn itself, and below it its compactions and the calls to Plimsoll's own tools. Receipts
+ * are made in the background, so a compaction may arrive after its turn.
  */
 
 import {
@@ -32,28 +33,28 @@ import type { ReadContent } from "./content.ts";
 export interface SpansWorld {
   readonly tracer: Tracer;
   readonly upstreams: Upstreams;
-  /** What was said in a turn; absent unless it was asked for. */
+  /** Reads the messages of a turn. Absent unless the user enabled it. */
   readonly content?: ReadContent;
 }
 
-/** Turns that run at once, or never end: beyond this, the oldest are forgotten. */
+/** Maximum number of turns that run at once or never end. Beyond this, the oldest are forgotten. */
 const maxRunning = 10_000;
-/** Turns that have ended and may still get a compaction. */
+/** Maximum number of ended turns that may still get a compaction. */
 const maxEnded = 1000;
-/** Turns whose content is being read; beyond this, spans go without. */
+/** Maximum number of turns whose content is being read. Beyond this, spans have no content. */
 const maxReading = 100;
 
-/** What a turn's events have told so far: little, for rounds and the calls in each are bounded. */
+/** The events of a turn so far. This stays small, because rounds and the calls per round are bounded. */
 interface Gathered {
   readonly startedAt?: number;
   readonly newMessages?: number;
-  /** When its last compaction began. */
+  /** Start of its last compaction. */
   readonly compactedAt?: number;
   readonly compactions: readonly CompactionEndEvent[];
   readonly calls: readonly OwnCallEvent[];
 }
 
-/** Where what belongs to a turn hangs. */
+/** The parent span for everything in a turn. */
 interface Place {
   readonly context: Context;
   readonly gathered: Gathered;
@@ -95,7 +96,7 @@ export function recordSpans(
   };
   const take = (event: PlimsollEvent): void => {
     const turn = "turn" in event ? event.turn : "";
-    // By hand there is no turn that it would wait for.
+    // A compaction by hand has no turn to wait for.
     const place = isTurn(turn) ? ended.get(turn) : nowhere;
     if (event.type === "turn-end") endTurn(event);
     else if (place === undefined) gather(turn, event);
@@ -114,7 +115,7 @@ function isTurn(id: string): boolean {
   return id.startsWith("turn_");
 }
 
-/** Undefined: the event says nothing that a span would tell. */
+/** Undefined if the event is not part of any span. */
 function withEvent(gathered: Gathered, event: PlimsollEvent): Gathered | undefined {
   switch (event.type) {
     case "turn-start":
@@ -157,7 +158,7 @@ function callSpan(tracer: Tracer, event: OwnCallEvent, { context }: Place): void
   span.end(new Date(at));
 }
 
-/** It begins with its first phase; where nobody saw that, with its turn. */
+/** A compaction starts with its first phase or, if that is unknown, with its turn. */
 function compactionSpan(
   tracer: Tracer,
   event: CompactionEndEvent,

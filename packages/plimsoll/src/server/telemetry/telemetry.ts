@@ -1,4 +1,4 @@
-/** OpenTelemetry where the standard environment variables ask for it; else nothing of it is loaded. */
+/** OpenTelemetry, if the standard environment variables enable it. Otherwise none of it is loaded. */
 
 import { errorMessage } from "../../message/error.ts";
 import { loadOptional } from "../../message/optional-packages.ts";
@@ -6,7 +6,7 @@ import type { Environment, Signals, Telemetry, TelemetryOptions } from "./signal
 
 const none: Telemetry = { close: () => Promise.resolve("sent") };
 
-/** Contract: never rejects; a service without telemetry is better than none. */
+/** Contract: never rejects, because a service without telemetry is better than no service. */
 export async function openTelemetry(options: TelemetryOptions): Promise<Telemetry> {
   const signals = signalsOf(options.env);
   if (!signals.hasTraces && !signals.hasMetrics) return none;
@@ -18,12 +18,12 @@ export async function openTelemetry(options: TelemetryOptions): Promise<Telemetr
   try {
     return loaded.module.startExport(options, signals);
   } catch (error) {
-    options.warn(`no telemetry is exported: ${errorMessage(error)}`);
+    options.warn(`telemetry is not exported: ${errorMessage(error)}`);
     return none;
   }
 }
 
-/** A signal is exported where somebody said where to: the exporters' own default would be a guess. */
+/** A signal is exported only if an endpoint is configured. The exporters' own default would be a guess. */
 export function signalsOf(env: Environment): Signals {
   const isSet = (name: string): boolean => (env[name]?.trim() ?? "") !== "";
   const is = (name: string, value: string): boolean => env[name]?.trim().toLowerCase() === value;

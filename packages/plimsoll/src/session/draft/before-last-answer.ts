@@ -1,17 +1,20 @@
-/** What a model looked up for an answer, apart from the answer: it goes before an answer that its client sends in pieces. */
+/**
+ * Separates the lookups a model made for an answer from the answer
+ * itself. They go before an answer that the client sends in pieces.
+ */
 
 import type { Message, Part } from "../../message/message.ts";
 import type { Wire } from "../../wire/format/wire.ts";
 import { decodeMessage, encodeMessage } from "./encode.ts";
 
-/** `elements`: everything that the model said and was told, the answer among it. */
+/** `elements`: all inner messages of the answer, including the answer itself. */
 export function beforeLastAnswer(
   wire: Wire,
   elements: readonly Uint8Array[],
 ): readonly Uint8Array[] {
   const messages = elements.map((bytes) => wire.messages.decode(decodeMessage(bytes)));
   const answered = new Set(messages.flatMap(({ parts }) => parts.flatMap(answeredBy)));
-  // The answer is what the model said last. Plimsoll answers the calls of its own tools in it here.
+  // The answer is what the model said last. If it contains calls to Plimsoll's tools, Plimsoll's results for them come after it.
   const behind = messages.findLastIndex(({ role }) => role !== "assistant");
   const breath = messages.slice(0, behind).findLastIndex(({ role }) => role !== "assistant") + 1;
   const isUnanswered = behind === messages.length - 1;
@@ -28,7 +31,7 @@ function answeredBy(part: Part): readonly string[] {
   return part.kind === "tool-result" ? [part.callId] : [];
 }
 
-/** Calls that were answered, and the reasoning before them. */
+/** Keeps the calls that were answered, and the reasoning before them. */
 function withoutAnswer(
   wire: Wire,
   { bytes, message }: { readonly bytes: Uint8Array; readonly message: Message },

@@ -23,7 +23,7 @@ async function opened(window = 200_000): Promise<Engine> {
   return plimsoll;
 }
 
-/** Numbers that look random and are the same in every run. */
+/** Numbers that look random but are the same in every run. */
 function dice(seed: number): (below: number) => number {
   let state = seed * 2_654_435_761;
   return (below) => {
@@ -37,7 +37,7 @@ interface Placed {
   readonly mark: JsonValue;
 }
 
-/** Every mark of a body with its place, in the order in which a provider reads. */
+/** Every mark of a body with its place, in the order in which a provider reads them. */
 function marksIn(body: JsonObject): readonly Placed[] {
   const found: Placed[] = [];
   const look = (value: JsonValue | undefined, path: string): void => {
@@ -93,7 +93,7 @@ const tools = [{ name: "read", description: "reads", input_schema: { type: "obje
 interface Marked {
   readonly mark: JsonObject;
   readonly clientMarks?: number;
-  /** Behind the results of each turn. */
+  /** Added after the results of each turn. */
   readonly behind?: JsonObject;
 }
 
@@ -202,7 +202,7 @@ describe("a client's own marks", () => {
   });
 });
 
-/** Each block of a body, a token for four characters. */
+/** Each block of a body, counted as one token per four characters. */
 function blocksOf(body: JsonObject) {
   const pieces = ["tools", "system", "messages"].flatMap((name) => {
     const list = body[name];

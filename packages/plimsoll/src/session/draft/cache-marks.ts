@@ -1,7 +1,8 @@
 /**
- * Cache marks. A provider looks back from a mark over some twenty blocks for what it has; a turn that brought more would find
- * nothing, and pay for everything: then the place where the last request ended is marked, too. A client's request is marked
- * only where the client marks it itself; a library session, which nobody else marks, at the end of what stays the same as well.
+ * Cache marks. From a mark, a provider looks back about twenty blocks for a cached prefix. A turn that adds
+ * more blocks would miss the cache and pay for everything, so Plimsoll also marks the place where the last
+ * request ended. In a client's request, it does so only if the client uses marks itself. In a library
+ * session, which nobody else marks, it also marks the ends of the stable parts.
  */
 
 import type { JsonValue } from "../../message/json.ts";
@@ -15,12 +16,12 @@ import { decoded } from "./conversation-for-strategies.ts";
 import type { Draft } from "./draft.ts";
 import type { Patch } from "./render.ts";
 
-/** One look at the bytes. Contract: true where there is a mark; also where somebody's text speaks of one. */
+/** One pass over the bytes. Contract: true if there is a mark. May also be true if a text merely mentions one. */
 export function mayCarryMark({ cache }: Wire, bytes: Uint8Array): boolean {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).includes(cache.markField);
 }
 
-/** The patches of a client's request, and one more where a mark is needed. */
+/** The patches of a client's request, plus one more if a mark is needed. */
 export function withMarks(
   draft: Draft,
   patches: readonly Patch[],
@@ -37,7 +38,7 @@ export function withMarks(
   return mark === undefined || !isFree ? patches : withMarkAt(draft, patches, last, mark);
 }
 
-/** Where the last request ended, if this one goes on behind it. */
+/** The place where the last request ended, if this request continues after it. */
 function lastEnd({ wire, path, branch }: Draft): number | undefined {
   const last = (branch.memory.sentLength ?? 0) - 1;
   return wire.cache.usualMark === undefined || last < 0 || last >= path.length - 1
@@ -60,7 +61,7 @@ function withMarkAt(
   return [...patches, patch].toSorted((one, other) => one.first - other.first);
 }
 
-/** Of the client's messages and of what the model was told in between. */
+/** Counts the blocks of the client's messages and of the inner rounds between them. */
 function isOutOfReach(draft: Draft, last: number, rule: CacheRule): boolean {
   const { wire, path, log, branch } = draft;
   let blocks = 0;
@@ -73,7 +74,10 @@ function isOutOfReach(draft: Draft, last: number, rule: CacheRule): boolean {
   return mustMarkBetween(blocks, rule);
 }
 
-/** The client's next one behind that place: ours lives as long, so that none that lives longer stands behind it. */
+/**
+ * The client's next mark after that place. Plimsoll's mark gets the same
+ * lifetime, so that no mark with a longer lifetime follows it.
+ */
 function nextMark({ wire, path }: Draft, last: number): JsonValue | undefined {
   for (let index = last + 1; index < path.length; index++) {
     const mark = wire.cache.markIn(path.bytesAt(index), "first");
@@ -82,27 +86,27 @@ function nextMark({ wire, path }: Draft, last: number): JsonValue | undefined {
   return undefined;
 }
 
-/** How a library's request is marked. */
+/** A library request with its marks. */
 export interface MarkedPrompt {
   readonly system: readonly SystemText[];
   readonly patches: readonly Patch[];
-  /** At the end of the last message. */
+  /** Mark at the end of the last message. */
   readonly end?: JsonValue;
 }
 
 export interface Prompting {
   readonly rule: CacheRule;
-  /** Of the request: in another one's words than the conversation's own, only its ends can be found again. */
+  /** Wire of the request. If it differs from the conversation's wire, only sections and the end of the conversation get marks. */
   readonly wire: Wire;
   readonly sections: readonly BuiltSection[];
   readonly patches: readonly Patch[];
-  /** Tokens of what is sent. */
+  /** Tokens of the request as sent. */
   readonly measured: { readonly system: number; readonly tools: number; readonly total: number };
 }
 
 type Place = "end" | "between" | "task" | BuiltSection;
 
-/** The request of a library session, which nobody else marks. */
+/** Plans the marks of a library session's request, which nobody else marks. */
 export function markPrompt(draft: Draft, prompting: Prompting): MarkedPrompt {
   const { wire, sections, patches } = prompting;
   const mark = wire.cache.usualMark;
@@ -121,8 +125,8 @@ export function markPrompt(draft: Draft, prompting: Prompting): MarkedPrompt {
 }
 
 /**
- * The end of the conversation first, then where the last request ended, the last section, and the first message: up to there
- * a compaction changes nothing, and its summary comes behind it. Then the other sections.
+ * In order of preference: the end of the conversation, the place where the last request ended, the last section, the first
+ * message, then the other sections. A compaction changes nothing up to the first message; its summary comes after that.
  */
 function placesFor(
   draft: Draft,
@@ -161,7 +165,7 @@ function marksAt(draft: Draft, { patches, mark, chosen, last }: Chosen): readonl
   const between =
     last !== undefined && chosen.has("between") ? withMarkAt(draft, patches, last, mark) : patches;
   if (!chosen.has("task")) return between;
-  // A summary may be at the end of the first message: then Plimsoll marks that.
+  // The first message may already be patched, for example with a summary at its end. Then Plimsoll marks the patched message.
   const [first] = between;
   const element = first?.first === 0 && first.end > 0 ? first.elements[0] : undefined;
   if (first === undefined || element === undefined) return withMarkAt(draft, between, 0, mark);
@@ -169,7 +173,7 @@ function marksAt(draft: Draft, { patches, mark, chosen, last }: Chosen): readonl
   return [{ ...first, elements: [marked, ...first.elements.slice(1)] }, ...between.slice(1)];
 }
 
-/** Tools come before the system prompt; of that each section has the part that its length says. */
+/** Tools come before the system prompt. Each section gets a share of the prompt's tokens in proportion to its length. */
 function prefixes(
   sections: readonly BuiltSection[],
   { system, tools }: Prompting["measured"],

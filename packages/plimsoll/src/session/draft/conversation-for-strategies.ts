@@ -1,4 +1,4 @@
-/** A view as strategies are given it: messages in the neutral form, and units. */
+/** A view in the form that strategies receive: neutral messages, and units. */
 
 import { setImmediate as nextTick } from "node:timers/promises";
 import type { Message } from "../../message/message.ts";
@@ -13,25 +13,25 @@ import type { FactsReader } from "../measure/message-facts.ts";
 import { type Draft, offerIn, ownTextPlacement, type Sized } from "./draft.ts";
 import { replaceParts } from "./render.ts";
 
-/** Others get their turn while a long conversation is read. */
+/** After this many messages, Plimsoll lets other work run. */
 const messagesPerTick = 500;
 
 interface StrategyInput {
   readonly conversation: VisibleConversation;
-  /** Path index of each message. */
+  /** Index on the path, for each message. */
   readonly pathIndexes: readonly number[];
 }
 
 interface SeeingWorld {
   readonly facts: FactsReader;
   readonly areas: readonly PriorityArea[];
-  /** False where nothing is kept: then there are no handles. */
+  /** False if nothing is stored. Then there are no handles. */
   readonly hasArchive?: boolean;
 }
 
 /**
- * The messages that the model would see, in the neutral form. Plimsoll's own texts are left out: a notice inside a message
- * does not make it one in which the user spoke.
+ * The messages that the model would see, in neutral form. Plimsoll's own texts are left out,
+ * because a notice inside a message does not turn it into a message from the user.
  */
 export async function readVisible(
   world: SeeingWorld,
@@ -58,13 +58,13 @@ export async function readVisible(
   return { conversation, pathIndexes };
 }
 
-/** A message of which an edit has replaced some parts. */
+/** A message in which an edit has replaced some parts. */
 interface Shortened {
   readonly bytes: Uint8Array;
   readonly tokens: number | undefined;
 }
 
-/** By path index. */
+/** By index on the path. */
 async function shortenedIn(
   facts: Pick<FactsReader, "learn">,
   { path, wire, targets }: Draft,
@@ -115,14 +115,14 @@ async function visibleMessages(
   return { pathIndexes, messages };
 }
 
-/** Whether no strategy may touch a message, whatever it is worth. */
+/** Tells whether strategies must leave a message alone, regardless of its value. */
 function fixedOn(
   draft: Draft,
   { pins, expansions }: View,
 ): (index: number, message: Message) => boolean {
-  // A message that the view shows in more words than the client's cannot be shortened by the client's words.
+  // The view shows such a message with more than the client's words, so it cannot be shortened by them.
   const fixed = [...pins.filter(({ isByHand }) => isByHand), ...expansions];
-  // The client rewrites what is behind this with every request: an edit on that would be lost with the next one.
+  // The client rewrites everything after this point with every request, so an edit there would be lost with the next one.
   const stable = stableLength(draft.path, draft.branch);
   const newFrom = startOfNew(draft);
   return (index, message) =>
@@ -136,12 +136,12 @@ function originalOf(
   return message === undefined ? {} : { original: { message, tokens } };
 }
 
-/** A result is seen whole before it is shortened: one that came behind the model's last word. */
+/** The model must see a result in full before it is shortened. Results after the model's last answer are still unseen. */
 function isUnseen({ parts }: Message, behind: number): boolean {
   return behind >= 0 && parts.some(({ kind }) => kind === "tool-result");
 }
 
-/** The text behind the head that an earlier step left. */
+/** The summary after the head that an earlier step inserted. */
 function summaryOf({ view }: Sized): Pick<VisibleConversation, "summary"> {
   const last = view.edits.findLast(
     ({ action }) => action.kind === "insert" && action.handle !== undefined,
@@ -149,7 +149,7 @@ function summaryOf({ view }: Sized): Pick<VisibleConversation, "summary"> {
   return last?.kind === "insert" ? { summary: last.text } : {};
 }
 
-/** A conversation in the store is looked at without its tools, but where its client has some, ours are beside them. */
+/** A stored conversation is read without its tools. If its client has tools, Plimsoll's tools are assumed to be among them. */
 function ownToolsOf(draft: Draft, { tools }: Sized): Pick<VisibleConversation, "ownTools"> {
   const offer = offerIn(draft);
   if (offer === undefined)
@@ -160,7 +160,7 @@ function ownToolsOf(draft: Draft, { tools }: Sized): Pick<VisibleConversation, "
   return { ownTools: { readingTool, tokens: tools.elements.length > 0 ? 0 : offer.count.tokens } };
 }
 
-/** Only where the path still passes through what it was made of. */
+/** The prepared summary, only if the path still contains the messages it was made from. */
 function preparedFor({ branch, path, log }: Draft): { readonly prepared?: string } {
   const { summary } = branch.memory;
   const isReady = summary !== undefined && indexOn(path, log)(summary.chain) !== undefined;

@@ -1,4 +1,4 @@
-/** A request that has been recorded and measured, and not yet been sent: what the guard and the strategies work on. */
+/** A draft: a request that is recorded and measured but not yet sent. The guard and the strategies work on it. */
 
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { addCounts, type Measurement, measurement } from "../../budget/measure.ts";
@@ -29,12 +29,12 @@ export interface Draft {
   readonly wire: Wire;
   readonly path: Path;
   readonly head: Preamble;
-  /** In the order in which they may be tried. */
+  /** In the order in which Plimsoll tries them. */
   readonly targets: readonly [Target, ...Target[]];
   readonly who: WhoAsks;
-  /** The whole conversation as the client sent it, before correction. */
+  /** Size of the whole conversation as the client sent it, before calibration. */
   readonly measured: Measurement;
-  /** Of all messages. */
+  /** Sum over all messages. */
   readonly sum: Sum;
   readonly origin: DraftOrigin;
   readonly tools: DraftTools;
@@ -42,15 +42,15 @@ export interface Draft {
 }
 
 /**
- * proxy: a client sent it. library: an agent appended to it. store: a person steers a conversation that nobody sends just now.
- * one-off: messages that belong to no session.
+ * proxy: a client sent the request. library: an agent appended messages. store: a person steers a
+ * stored conversation while no request is under way. one-off: the messages belong to no session.
  */
 export type DraftOrigin = "proxy" | "library" | "store" | "one-off";
 
 /**
- * offered: Plimsoll's tools may go with it. none: they cannot, so the conversation may contain no call of them. forced: they cannot,
- * and fewer of the client's go than it sent, because its choice of tools leaves no room for all. unseen: nobody looks at its
- * tools now.
+ * offered: Plimsoll's own tools may be added to the request. none: they cannot be added, so the conversation must
+ * not contain calls to them. forced: the client's tool choice rules out Plimsoll's tools and its own tools do not
+ * all fit, so some of them are left out. unseen: the draft was made without looking at the tools.
  */
 export type DraftTools =
   | { readonly kind: "offered"; readonly offer: OwnOffer }
@@ -58,22 +58,22 @@ export type DraftTools =
   | { readonly kind: "forced"; readonly list: MeasuredTools }
   | { readonly kind: "unseen" };
 
-/** What the request is beside its conversation. */
+/** Everything about the request except its conversation. */
 export interface DraftRequest {
-  /** The request with these changes, in its bytes. */
+  /** The bytes of the request with these changes applied. */
   readonly compose: (changes: BodyChanges) => Uint8Array;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Nothing that an upstream quotes of them is kept. */
+  /** Secrets of the request. Plimsoll removes them from any upstream error it keeps. */
   readonly credentials?: () => readonly string[];
-  /** How long an answer it asks for, where it says so. */
+  /** Length of the answer that the request asks for, if it says so. */
   readonly output?: OutputSize;
-  /** The provider holds part of the conversation: any edit would mean to write all of it out. */
+  /** The provider keeps part of the conversation. To make an edit, Plimsoll would have to send all of it in full. */
   readonly hasServerSideHistory?: boolean;
-  /** The client asks for a cache that lives long. */
+  /** The client asks for a long-lived cache. */
   readonly hasLongMarks?: boolean;
-  /** The provider keeps nothing of its answers. */
+  /** The provider does not store its answers. */
   readonly isNotStored?: boolean;
-  /** The caller says whether the conversation must end with this turn, by what is known of it. */
+  /** Set by the library after it denied a tool result: tells from the new size whether this turn must be the last one. */
   readonly isLast?: (sent: LastTurn) => boolean;
 }
 
@@ -82,20 +82,20 @@ export interface LastTurn {
   readonly projection: Projection;
 }
 
-/** A view as messages, and how large it is. */
+/** A view rendered as patches, with its size. */
 export interface Sized {
   readonly view: View;
   readonly patches: readonly Patch[];
-  /** Before correction. */
+  /** Before calibration. */
   readonly measured: Measurement;
-  /** Of the messages. */
+  /** Total bytes of the messages. */
   readonly bytes: number;
   readonly media: number;
-  /** The list of tools, where it is not the client's own. */
+  /** The list of tools, if it differs from the client's. */
   readonly tools: VisibleTools;
 }
 
-/** The messages of a view are the client's own, with patches: only these are read and counted. */
+/** Measures a view. Only the patches are read and counted; all other messages are the client's own and already measured. */
 export async function sizeView(
   facts: Pick<FactsReader, "learn">,
   draft: Draft,
@@ -124,19 +124,19 @@ export async function sizeView(
 
 const manyElements = 250;
 
-/** What the patches bring, message by message. */
+/** The facts of each message that the patches add. */
 async function learnAdded(
   facts: Pick<FactsReader, "learn">,
   { wire, targets: [target] }: Draft,
   patches: readonly Patch[],
 ): Promise<readonly LogMessage[]> {
   const elements = patches.flatMap((patch) => patch.elements);
-  // Plimsoll has just written them; to read them takes as long again.
+  // Plimsoll has just written these elements. Reading them takes as long again, so let other work run first.
   if (elements.length > manyElements) await nextTurn();
   return facts.learn(wire, elements, target.ruler);
 }
 
-/** What the patches leave of the client's messages. */
+/** The sum of the client's messages that the patches leave in place. */
 function sumWithout({ path, sum }: Draft, patches: readonly Patch[]): Sum {
   let { tokens, bytes, media } = sum;
   for (const { first, end } of patches) {
@@ -153,13 +153,13 @@ function withMessages(
   { sum }: Draft,
   { left, added }: { readonly left: Sum; readonly added: readonly LogMessage[] },
 ): Measurement {
-  // System prompts that are among the messages were measured apart.
+  // System prompts inside the messages are counted separately and are not part of `sum`.
   const apart = components.conversation.tokens - sum.tokens;
   const ofClient = { ...components.conversation, tokens: left.tokens + apart };
   return measurement({ ...components, conversation: addCounts([ofClient, ...added]) });
 }
 
-/** As the wire says, or stricter: some servers of a wire want strict turns. */
+/** Where Plimsoll's own texts go. Some servers require strictly alternating roles, which is stricter than the wire itself. */
 export function ownTextPlacement({
   wire,
   targets: [target],
@@ -173,7 +173,7 @@ export function renderingOf(
 ): Rendering {
   const offer = offerIn(draft);
   const catalogue = offer?.catalogue;
-  // A conversation may contain calls of Plimsoll's tools only where the list has these tools.
+  // A conversation may contain calls to Plimsoll's tools only if the tool list contains these tools.
   const isWithoutOwnTools = offer === undefined || tools.elements.length === 0;
   return {
     wire: draft.wire,
@@ -185,17 +185,17 @@ export function renderingOf(
   };
 }
 
-/** Plimsoll's tools, where the request can have them. */
+/** Plimsoll's own tools, if the request can carry them. */
 export function offerIn({ tools }: Pick<Draft, "tools">): OwnOffer | undefined {
   return tools.kind === "offered" ? tools.offer : undefined;
 }
 
-/** Where Plimsoll offers no tools of its own, the conversation may contain no call of them. */
+/** Without an offer, the conversation must not contain calls to Plimsoll's tools. */
 export function withOffer(draft: Draft, offer: OwnOffer | undefined, limitTokens: number): Draft {
   return { ...draft, tools: offeredTools(offer, limitTokens) };
 }
 
-/** Plimsoll offers its tools where they are worth the room that they take. */
+/** Plimsoll offers its tools only if they are worth the room they take. */
 export function offeredTools(offer: OwnOffer | undefined, limitTokens: number): DraftTools {
   const worth = worthItsRoom(offer, limitTokens);
   return worth === undefined ? { kind: "none" } : { kind: "offered", offer: worth };

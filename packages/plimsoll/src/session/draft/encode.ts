@@ -1,4 +1,4 @@
-/** Messages as a caller appends them, in any wire format or the neutral form, made into messages of one wire. */
+/** Converts appended messages, in any wire format or the neutral form, into messages of one wire. */
 
 import { errorMessage, PlimsollError } from "../../message/error.ts";
 import { isObject, type JsonObject } from "../../message/json.ts";
@@ -7,18 +7,18 @@ import { wireOfMessage } from "../../wire/detect.ts";
 import type { Wire } from "../../wire/format/wire.ts";
 import { wires } from "../../wire/wires.ts";
 
-/** Here and not in prepare: what cannot be sent must not take other messages with it. */
+/** Checked in `append` and not in `prepare`, so that a message that cannot be sent does not block others. */
 export function checkMessage(message: unknown): JsonObject | Message {
   try {
     const copy: unknown = JSON.parse(JSON.stringify(message));
     if (isObject(copy)) return copy as JsonObject | Message;
   } catch (cause) {
-    throw usage(`append takes what JSON can hold: ${errorMessage(cause)}.`);
+    throw usage(`append accepts only values that JSON can represent: ${errorMessage(cause)}.`);
   }
-  throw usage("append takes a message object, in any wire format or the neutral form.");
+  throw usage("append accepts a message object, in any wire format or the neutral form.");
 }
 
-/** Neutral messages that follow each other are encoded together: parallel results may become one message. */
+/** Consecutive neutral messages are encoded together, because parallel results may become one message. */
 export function encodePending(
   pending: readonly (JsonObject | Message)[],
   wire: Wire,
@@ -45,7 +45,7 @@ function isNeutral(message: JsonObject | Message): message is Message {
   return "parts" in message && Array.isArray(message["parts"]);
 }
 
-/** The bytes of a message as the log keeps them. */
+/** The bytes of a message in the form that the log stores. */
 export function encodeMessage(message: JsonObject): Uint8Array {
   return new TextEncoder().encode(JSON.stringify(message));
 }

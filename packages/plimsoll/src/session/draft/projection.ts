@@ -1,4 +1,4 @@
-/** What a request would come to as its provider counts, and what the guard says to that. */
+/** How many tokens the provider would count for a request, and the guard's verdict on that. */
 
 import type { ByComponent } from "../../budget/calibrate.ts";
 import {
@@ -19,7 +19,7 @@ import { byComponent, type Calibrations } from "../measure/calibrations.ts";
 import type { Target } from "../measure/target.ts";
 import type { Draft, Sized } from "./draft.ts";
 
-/** Whoever asks how a provider counts. */
+/** A world that knows how each provider counts tokens. */
 export interface CalibrationWorld {
   readonly calibrations: Calibrations;
 }
@@ -28,7 +28,7 @@ export interface Guard {
   readonly own: OwnLimits;
   readonly thresholds: GuardThresholds;
   readonly targets: GuardInput["targets"];
-  /** Whatever the head takes. */
+  /** The limit, regardless of the size of the head. */
   readonly limit: number;
 }
 
@@ -52,15 +52,15 @@ export function asGuarded({ key, limit }: Target): GuardTarget {
 
 export interface AssessedView {
   readonly verdict: Verdict;
-  /** What there is to use beside this head. */
+  /** The limit for a request with this head. */
   readonly limit: number;
-  /** The limit gave way to the head: how full it is, is the share of the room beside it. */
+  /** The limit was raised because the head is too large for it. Fullness is then a share of the room that the head leaves. */
   readonly isBesideHead: boolean;
   readonly projection: Projection;
   readonly measurement: Measurement;
 }
 
-/** A view as the provider would count it, whether it was sent before or not. */
+/** Estimates how the provider would count a view, whether or not it was sent before. */
 export function assessView(
   world: CalibrationWorld,
   draft: Draft,
@@ -76,18 +76,18 @@ export function assessView(
   return { measurement, projection, limit, isBesideHead, verdict };
 }
 
-/** How far below an estimate the truth may be: before a provider has reported any usage, and after. */
+/** By how much an estimate may exceed the provider's count: before the provider has reported any usage, and after. */
 const doubt = { unreported: 2.5, reported: 1.5 };
 
 interface Counted {
-  /** Before correction. */
+  /** Before calibration. */
   readonly measured: Measurement;
   readonly measurement: Measurement;
 }
 
 /**
- * What the provider has counted of this conversation is the truth, and Plimsoll estimates only the change since then. Before
- * the first report of this target all of it is an estimate.
+ * If the provider has already counted this conversation, its count is the truth, and Plimsoll estimates only
+ * the change since then. Before the target's first report, the whole projection is an estimate.
  */
 function projectionOf(world: CalibrationWorld, draft: Draft, counted: Counted): Projection {
   const [target] = draft.targets;
@@ -102,7 +102,7 @@ function projectionOf(world: CalibrationWorld, draft: Draft, counted: Counted): 
   );
 }
 
-/** Plimsoll's own count, corrected by what the provider reported of other requests. */
+/** Plimsoll's own count, calibrated by the provider's reports on other requests. */
 function estimateOf(
   { calibrations }: CalibrationWorld,
   draft: Draft,
@@ -124,14 +124,14 @@ function estimateOf(
 interface Reported {
   /** The last request that the provider has counted. */
   readonly basis: Basis;
-  /** The request now, before correction. */
+  /** The present request, before calibration. */
   readonly measured: Measurement;
   readonly estimate: Projection;
 }
 
 /**
- * The provider's last count, and the change since then. Where more was taken out than was added, the estimate counts if it is
- * higher: a report says little of what is left of a request.
+ * The provider's last count plus the change since then. If any component shrank, the higher of this
+ * figure and the estimate is used: a report says little about the remaining part of a request.
  */
 function projectionFrom(
   { calibrations }: CalibrationWorld,
@@ -151,12 +151,12 @@ function projectionFrom(
     most: likely + Math.ceil(Math.max(0, change.conversation) * (steeper - 1)),
     least: Math.max(estimate.least, Math.floor(basis.inputTokens + leastAdded)),
     head: estimate.head,
-    // The provider has counted what this request continues.
+    // The provider has counted the request that this one continues.
     isGuess: false,
   };
 }
 
-/** By component, in the provider's tokens; less than nothing where something was taken out. */
+/** By component, in the provider's tokens. Negative if something was removed. */
 function changeSince({ estimated }: Basis, now: ByComponent, factors: ByComponent): ByComponent {
   return {
     system: (now.system - estimated.system) * factors.system,
@@ -165,12 +165,15 @@ function changeSince({ estimated }: Basis, now: ByComponent, factors: ByComponen
   };
 }
 
-/** What was added may be less than Plimsoll estimates, and what was taken out more. */
+/** The lowest likely change: an addition may be smaller than estimated, and a removal larger. */
 function lowest(tokens: number): number {
   return tokens < 0 ? tokens * doubt.unreported : tokens / doubt.unreported;
 }
 
-/** An estimate may be too high, an exact count only where the provider's reports say so. */
+/**
+ * The least the provider may count. An estimate may be too high; an exact
+ * count is lowered only if the provider's reports are lower.
+ */
 function leastOf({ measured, measurement }: Counted, isGuess: boolean): number {
   const margin = isGuess ? doubt.unreported : doubt.reported;
   const sum = componentNames.reduce((tokens, name) => {
@@ -183,7 +186,7 @@ function leastOf({ measured, measurement }: Counted, isGuess: boolean): number {
 
 const componentNames = ["system", "skills", "tools", "conversation"] as const;
 
-/** What the user said first, in Plimsoll's tokens: no strategy takes it out. */
+/** Size of the user's first message, in Plimsoll's tokens. No strategy removes this message. */
 export function firstWordsTokens({ path, log }: Pick<Draft, "path" | "log">): number {
   for (let index = 0; index < Math.min(path.length, firstWordsWithin); index++) {
     if (log.nodes.get(path.seqAt(index) ?? -1)?.role === "user")
@@ -192,10 +195,10 @@ export function firstWordsTokens({ path, log }: Pick<Draft, "path" | "log">): nu
   return 0;
 }
 
-/** Before the user's first message there may be instructions, and not much else. */
+/** Number of messages to search. Instructions may come before the user's first message, but not much else. */
 const firstWordsWithin = 16;
 
-/** A server that cuts silently never says that a request is too long: there, what may be too much is. */
+/** A server that cuts silently never reports that a request is too long. For such a server, Plimsoll trusts the full estimate. */
 function withCare({ cutsSilently }: Target, projection: Projection): Projection {
   return cutsSilently ? { ...projection, least: projection.tokens } : projection;
 }

@@ -1,6 +1,6 @@
 /**
- * The one way to an edit: propose it, see what the model would see with it and whether that is valid, then commit it.
- * Nothing is in the log before the commit, and what the store could not keep never holds.
+ * The only way to make an edit: propose it, check the resulting view and its validity, then commit it.
+ * Nothing enters the log before the commit, and edits that the store could not keep never take effect.
  */
 
 import type { Edit, NewEdit } from "../../message/edit.ts";
@@ -20,13 +20,13 @@ import type { FactsReader } from "../measure/message-facts.ts";
 import { type Draft, type Sized, sizeView } from "./draft.ts";
 import { type Validator, validateView } from "./validate-view.ts";
 
-/** Edits with the numbers that they would get, and the view with them. */
+/** Edits with the numbers they would get, and the resulting view. */
 export interface Candidate {
   readonly edits: readonly Edit[];
   readonly sized: Sized;
 }
 
-/** unjudged: the validator failed. pointless: the caller found the view with them not worth it. */
+/** unvalidated: the validator itself failed. pointless: the caller found that the resulting view is not worth it. */
 export type Proposed =
   | ValidCandidate
   | UnvalidatedCandidate
@@ -79,7 +79,7 @@ export async function propose(
   }
 }
 
-/** Contract: the caller has the session's edits to itself (`whileEditing`) since it proposed them. */
+/** Contract: since it proposed the edits, the caller has been the only one editing the session (`whileEditing`). */
 export async function commit(
   world: EditStore,
   { log, branch, path }: Draft,

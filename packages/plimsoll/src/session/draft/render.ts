@@ -1,6 +1,6 @@
 /**
- * From a view to messages: which elements of the client's conversation are replaced by which. Everything that
- * is not named in a patch stays in the client's own bytes.
+ * From a view to messages: decides which elements of the client's conversation are replaced,
+ * and by what. Every element that no patch names keeps the client's own bytes.
  */
 
 import type { JsonValue } from "../../message/json.ts";
@@ -19,7 +19,7 @@ import type { VisibleTools } from "../tools/own-tools-offer.ts";
 import { beforeLastAnswer } from "./before-last-answer.ts";
 import { decodeMessage, encodeMessage } from "./encode.ts";
 
-/** Elements `first` up to but not including `end` are replaced; an empty range is an insertion. */
+/** Replaces the elements from `first` up to, but not including, `end`. An empty range is an insertion. */
 export interface Patch {
   readonly first: number;
   readonly end: number;
@@ -28,15 +28,17 @@ export interface Patch {
 
 export interface Rendering {
   readonly wire: Wire;
-  /** As the wire says, or stricter: some servers of a wire want strict turns. */
+  /** Follows the wire, or is stricter: some servers require strictly alternating roles. */
   readonly ownTextPlacement: WireEdit["ownTextPlacement"];
-  /** Text behind the last message that is not an edit: it is gone with the next request. */
+  /** Text after the last message. It is not an edit, so the next request does not contain it. */
   readonly lastWords?: string;
-  /** The client sends no tools, so no call of ours may stand there: answers stay as the client knows them. */
+  /** The request has no tools, so it must not contain calls to Plimsoll's tools. Answers stay as the client knows them. */
   readonly isWithoutOwnTools?: boolean;
-  /** Whether the provider holds tools back itself; searches in its own form stay as they were said where it is not known. */
+  /** Whether the provider defers tools itself. If undefined, searches in the provider's own form stay as the model made them. */
   readonly isNative?: boolean;
-  /** Whether a tool stands in the list: where the provider holds it back itself, what a search has named must. */
+  /**
+   * Whether a tool is in the request's tool list. A provider that defers tools itself requires this of every tool a search names.
+   */
   readonly isListed?: (name: string) => boolean;
 }
 
@@ -55,16 +57,16 @@ export function renderView(
   }
   if (rendering.lastWords !== undefined)
     canvas.note(conversation.length - 1, { text: rendering.lastWords });
-  // Last, because results of Plimsoll's own tools may join the next message as it is then.
+  // Last, because results of Plimsoll's own tools may be joined to the next message in its final form.
   renderAnswers(canvas, view, rendering);
   return canvas.patches();
 }
 
 interface PlacedText {
-  /** The message that it follows. */
+  /** Index of the message before it. */
   readonly at: number;
   readonly text: string;
-  /** What it takes the place of; undefined: it is a note. */
+  /** The gap that the text fills. If undefined, the text is a note. */
   readonly gap: Gap | undefined;
 }
 
@@ -76,7 +78,7 @@ function ownTextsIn({ gaps, notes }: View): readonly PlacedText[] {
   ].toSorted((left, right) => left.at - right.at);
 }
 
-/** Answers in more words than the client knows of, or in the client's words again. */
+/** Shows answers either in full, with the lookups that the client does not know of, or in the client's words again. */
 function renderAnswers(
   canvas: Canvas,
   { expansions, contractions, tools }: View,
@@ -88,7 +90,7 @@ function renderAnswers(
   for (const contraction of contracted) canvas.contract(contraction);
 }
 
-/** The message with other words in some of its parts; what cannot be replaced stays. */
+/** Returns the message with new text in some of its parts. Parts that cannot be replaced stay as they are. */
 export function replaceParts(
   wire: Wire,
   message: Uint8Array,
@@ -100,10 +102,10 @@ export function replaceParts(
   return splices.length === 0 ? message : applySplices(message, splices);
 }
 
-/** What was said stays the same object while its session is in memory. */
+/** Cached by object: a recorded message is the same object as long as its session is in memory. */
 const withoutSearches = new WeakMap<Uint8Array, Uint8Array>();
 
-/** A model may be told of a search that an earlier one made in a form that it does not know. */
+/** Rewrites a search in plain form. An earlier model may have made it in a form that the present model does not know. */
 function withoutSearch({ tools: { deferral } }: Wire, message: Uint8Array): Uint8Array {
   const known = withoutSearches.get(message);
   if (deferral === undefined || known !== undefined) return known ?? message;
@@ -114,10 +116,10 @@ function withoutSearch({ tools: { deferral } }: Wire, message: Uint8Array): Uint
   return bytes;
 }
 
-/** Tools that each answer to a search names. */
+/** Names of the tools in each answer to a search. */
 const namedIn = new WeakMap<Uint8Array, readonly string[]>();
 
-/** A client may have dropped a tool since it was found: nothing may name it any more. */
+/** Removes tools that the client has dropped since a search found them. No message may name them any more. */
 function withListed(
   { tools: { deferral } }: Wire,
   message: Uint8Array,
@@ -134,9 +136,9 @@ class Canvas {
   readonly #conversation: Conversation;
   readonly #rendering: Rendering;
   readonly #gaps: readonly Gap[];
-  /** Messages that changed, by index. */
+  /** Changed messages, by index. */
   readonly #changed = new Map<number, Uint8Array>();
-  /** Messages that became part of an earlier one. */
+  /** Messages that were joined to an earlier one. */
   readonly #joinedTo = new Map<number, number>();
   readonly #patches: Patch[] = [];
 
@@ -157,7 +159,7 @@ class Canvas {
     const mark = this.#markIn(gap);
     const own = { text: gap.text, ...(mark === undefined ? {} : { mark }) };
     const isInside = this.#rendering.ownTextPlacement === "inside";
-    // A mark alone is no message: it moves only into a neighbour.
+    // A cache mark cannot be a message by itself. It can only move into a neighbour.
     const isSilent = gap.text === "" && (mark === undefined || !isInside);
     const isCarried =
       isInside &&
@@ -168,7 +170,7 @@ class Canvas {
     this.#patches.push({ first: gap.first, end: gap.last + (isJoined ? 2 : 1), elements });
   }
 
-  /** What the cut puts side by side may have to be one message. */
+  /** After a cut, the two messages around it may have to become one. */
   #join(before: number, behind: number): boolean {
     const [first, second] = [this.#bytesAt(before), this.#bytesAt(behind)];
     if (first === undefined || second === undefined || this.#isGone(behind)) return false;
@@ -193,7 +195,7 @@ class Canvas {
       this.#patches.push({ first: after + 1, end: after + 1, elements: [this.#ownMessage(own)] });
   }
 
-  /** All of it or nothing: what cannot be loaded leaves the answer as the client knows it. */
+  /** All or nothing: if any inner message cannot be loaded, the answer stays as the client knows it. */
   expand({ first, last, inner, isInPieces }: Expansion, isSearched: boolean): void {
     const innerMessages = inner.flatMap((seq) => this.#conversation.innerAt(seq) ?? []);
     const { wire } = this.#rendering;
@@ -221,7 +223,7 @@ class Canvas {
     });
   }
 
-  /** In the client's words, without what makes sense only beside a call of ours. */
+  /** Shows an answer in the client's words and removes the parts that make sense only next to a call of Plimsoll's tools. */
   contract({ first, last, inner }: Expansion): void {
     const innerMessages = inner.flatMap((seq) => this.#conversation.innerAt(seq) ?? []);
     for (let index = first; index <= last; index++) {
@@ -234,7 +236,7 @@ class Canvas {
     }
   }
 
-  /** Where roles must alternate, results of ours and of the client's to one answer are one message. */
+  /** If roles must alternate, Plimsoll's results and the client's results for one answer become one message. */
   #withOwedResults(results: Uint8Array, next: number): Uint8Array | undefined {
     const bytes = this.#rendering.ownTextPlacement === "inside" ? this.#bytesAt(next) : undefined;
     return bytes && this.#rendering.wire.edit.joinMessages(results, bytes);
@@ -248,7 +250,7 @@ class Canvas {
     );
   }
 
-  /** Only into a message that is there. */
+  /** Puts the text into a message, unless that message is inside a gap. */
   #carry(index: number, own: OwnText, end: "first" | "last"): boolean {
     const bytes = this.#isGone(index) ? undefined : this.#bytesAt(index);
     const carried = bytes && this.#rendering.wire.edit.carryText(bytes, own, end);
@@ -263,7 +265,10 @@ class Canvas {
     return this.#changed.get(place) ?? this.#conversation.bytesAt(place);
   }
 
-  /** Marks that the client set on what is gone move to what stands in its place; of several, the last. */
+  /**
+   * Moves the client's cache mark from removed messages to the text that
+   * replaces them. If there are several marks, the last one wins.
+   */
   #markIn(gap: Range): OwnText["mark"] {
     if (!this.#conversation.mayCarryMark(gap)) return undefined;
     for (let index = gap.last; index >= gap.first; index--) {
@@ -290,12 +295,12 @@ class Canvas {
   }
 }
 
-/** With one more behind them all. */
+/** Adds one patch after all others. */
 export function withPatch(patches: readonly Patch[], last: Patch): readonly Patch[] {
   return mergeNeighbours([...patches, last]);
 }
 
-/** One behind the other is one: then no two of them share a comma. */
+/** Merges patches that touch, so that no two of them share a comma. */
 function mergeNeighbours(patches: readonly Patch[]): readonly Patch[] {
   const merged: Patch[] = [];
   for (const patch of patches) {
@@ -310,12 +315,12 @@ function mergeNeighbours(patches: readonly Patch[]): readonly Patch[] {
 
 export interface BodyChanges {
   readonly patches: readonly Patch[];
-  /** JSON text of top-level fields that get another value. */
+  /** New values for top-level fields, as JSON text. */
   readonly fields?: ReadonlyMap<string, string>;
   readonly tools?: VisibleTools;
 }
 
-/** The client's body with other messages, and nothing else different. */
+/** The client's body with other messages and nothing else changed. */
 export function patchBody(
   body: Uint8Array,
   slices: BodySlices,
@@ -329,7 +334,7 @@ export function patchBody(
   ]);
 }
 
-/** What changes outside of the conversation. */
+/** Changes outside the conversation. */
 function splicesBeside(
   slices: BodySlices,
   names: FieldNames,
@@ -341,7 +346,7 @@ function splicesBeside(
   ];
 }
 
-/** A list of tools that stands in a message is changed there. */
+/** Changes a tool list that is inside a message, in that message. */
 export function withToolsInMessage(
   { tools, ...changes }: BodyChanges,
   { message, elements }: ToolsInMessage,
@@ -357,7 +362,7 @@ export function withToolsInMessage(
   return { ...changes, patches: mergeNeighbours([...before, patch, ...behind]) };
 }
 
-/** Also a whole list stands between the client's own first and last byte. */
+/** Even a complete list is spliced in between the first and the last byte of the client's own list. */
 function toolSplices(
   listed: readonly Slice[],
   { elements, isWhole }: VisibleTools,
@@ -369,7 +374,7 @@ function toolSplices(
     : [{ start: last.end, end: last.end, text: joined([new Uint8Array(), ...elements]) }];
 }
 
-/** The client's body with its whole conversation inside: what the provider held stands there in its own words. */
+/** The client's body with its whole conversation written out, including the part that the provider stored. */
 export function expandBody(
   body: Uint8Array,
   slices: BodySlices,
@@ -398,7 +403,7 @@ function spliceOf(
   const from = elements[first];
   const last = elements[end - 1];
   if (end > first) return from && last && { start: from.start, end: last.end, text: joined(added) };
-  // An insertion takes its comma with it.
+  // An insertion brings its own comma.
   const before = elements[first - 1];
   if (before !== undefined)
     return { start: before.end, end: before.end, text: joined([new Uint8Array(), ...added]) };
@@ -411,7 +416,7 @@ function joined(elements: readonly Uint8Array[]): Uint8Array {
   );
 }
 
-/** The same for messages that are objects: what the library hands out. */
+/** Like `patchBody`, for messages that are objects. The library returns these. */
 export function patchList<T>(
   messages: readonly T[],
   patches: readonly Patch[],

@@ -1,4 +1,4 @@
-/** The validator's word on a view: only what the client's own body does not break counts against it. */
+/** Validates a view. Only faults that the client's own body does not have count against it. */
 
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { errorMessage } from "../../message/error.ts";
@@ -20,16 +20,16 @@ export type Validity =
   | { readonly kind: "invalid"; readonly reason: string }
   | { readonly kind: "unknown"; readonly reason: string };
 
-/** Two bodies of this size are not written in one piece of the event loop. */
+/** Bodies above this size are not composed twice without letting other work run in between. */
 const largeChars = 1_048_576;
 
 export interface Validator {
   readonly validate: (input: RuleInput) => readonly Finding[];
-  /** The same in another thread, where a body is large; absent: all of them are judged here. */
+  /** Like `validate`, but in another thread if a body is large. If absent, all bodies are validated here. */
   readonly validateAside?: (input: RuleTexts) => Promise<readonly Finding[]>;
 }
 
-/** Only for what the client's own body does not have. */
+/** Reports only faults that the client's own body does not have. */
 export function validateView(world: Validator, draft: Draft, sized: Sized): Promise<Validity> {
   return validityOf(async () => {
     const { headers, compose } = draft.request;
@@ -50,7 +50,7 @@ async function findings(
   return validateAside === undefined ? validate(parseRuleInput(texts)) : validateAside(texts);
 }
 
-/** The client's messages, with answers as the model gave them where the view shows them so. */
+/** The client's messages, plus the lookups of those answers that the view shows in full. */
 function uneditedPatches(draft: Draft, { view, tools: visibleTools }: Sized): readonly Patch[] {
   const { expansions, contractions, tools } = view;
   if (expansions.length + contractions.length === 0) return [];
@@ -59,8 +59,8 @@ function uneditedPatches(draft: Draft, { view, tools: visibleTools }: Sized): re
 }
 
 /**
- * A view that was judged before and has only grown: by itself first, because it is far smaller than what the client
- * sends. Only what looks wrong is compared with the client's own body.
+ * Validates a view that was valid before and has only grown. It is first validated alone, because it is far
+ * smaller than the client's body. Only if that finds a fault is it compared with the client's own body.
  */
 export async function validateAgain(
   world: Validator,
@@ -85,7 +85,7 @@ function sentBody(draft: Draft, { patches, tools }: Sized): RuleTexts {
   };
 }
 
-/** The rule that a reason of ours names, if it names one: a failure is told as text, and may be counted by its rule. */
+/** The rule that a reason names, if any. Failures are reported as text; metrics count them by rule. */
 export function brokenRule(reason: string): string | undefined {
   const rule = /\brule (\S+) would be broken/.exec(reason)?.[1];
   return rule !== undefined && Object.hasOwn(rules, rule) ? rule : undefined;

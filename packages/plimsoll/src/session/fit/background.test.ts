@@ -1,4 +1,4 @@
-/** Work that nobody waits for: in order, one after the other, and whatever it does, nobody else notices. */
+/** Background work: tasks run in order, one after the other, and nothing they do disturbs anyone else. */
 
 import { expect, test } from "vitest";
 import { createBackground } from "./background.ts";

@@ -1,12 +1,14 @@
-/** Work that nobody waits for, one piece after the other, while requests go on. */
+/** Background work: one task after the other, while requests continue. */
 
 import { setImmediate as nextTick } from "node:timers/promises";
 import { Queue } from "../../bounds/queue.ts";
 
 export interface Background {
-  /** Contract: never throws; what the work throws is reported. False: a few hundred pieces wait already, and this one is not done. */
+  /**
+   * Contract: never throws; failures of the work are reported. Returns false and skips the work if too many tasks are waiting.
+   */
   run(work: () => Promise<void>): boolean;
-  /** When everything that was begun is done. */
+  /** Resolves when all work that was started is done. */
   idle(): Promise<void>;
 }
 

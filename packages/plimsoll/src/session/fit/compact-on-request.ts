@@ -1,4 +1,4 @@
-/** `compact_context`: the model asks for room, in the middle of its turn. */
+/** `compact_context`: the model asks for room in the middle of its turn. */
 
 import { answerTexts } from "../../text/for-models.ts";
 import { type Draft, sizeView } from "../draft/draft.ts";
@@ -7,12 +7,12 @@ import { viewOf } from "../log/path.ts";
 import { compactTurn } from "./compact-turn.ts";
 import type { Fitted, FitWorld } from "./last-resort.ts";
 
-/** Whoever asks wants room: so much of what is there at most. */
+/** The request is reduced to at most this share of its size. */
 const mostShare = 0.6;
 
 export interface CompactedAsAsked {
   readonly fitted: Fitted;
-  /** For the model. */
+  /** Answer for the model. */
   readonly text: string;
 }
 
@@ -26,7 +26,7 @@ export async function compactAsAsked(
   const visibleBefore = visibleMessageCount(draft);
   const after = await compactedOnRequest(world, draft);
   const made = log.edits.filter(({ seq }) => !known.has(seq));
-  // What does not help is not sent.
+  // A compaction that does not help is not sent.
   const isBetter = after.refusal === undefined && !after.isFinal && made.length > 0;
   if (!isBetter)
     return {

@@ -1,4 +1,4 @@
-/** A turn that must become smaller: it is made so, stored before it is sent, and told to whoever watches. */
+/** Compacts a turn: makes it smaller, stores the edits before the request is sent, and reports to observers. */
 
 import { assessAfter } from "../../budget/guard.ts";
 import { shownTokens, type TokenScale } from "../../budget/token-scale.ts";
@@ -24,8 +24,8 @@ import { commitCompaction } from "./run-strategies.ts";
 import { owe } from "./when-to-compact.ts";
 
 /**
- * Contract: never rejects for what a strategy does; a conversation goes on whatever fails here. Rejects with CLOSED when the
- * product closes: nobody waits for it then.
+ * Contract: never rejects because a strategy fails; the conversation continues regardless.
+ * Rejects with CLOSED when Plimsoll shuts down, because then nobody waits for the result.
  */
 export async function compactTurn(
   world: FitWorld,
@@ -49,16 +49,16 @@ export async function compactTurn(
   const after = assessView(world, draft, compaction.sized, guard);
   const verdict = assessAfter({ ...guard, projection: after.projection });
   const compacted = { before: after, guard, isOurs: false };
-  // A compaction of a request that Plimsoll refuses must not hold; one of a request that goes out all the same must.
+  // If Plimsoll refuses the request, its compaction must not be kept. If the request is sent anyway, the compaction must be kept.
   if (verdict.kind === "refuse") {
     remember(draft.branch, { kind: "wishes-taken" });
     return lastResort(world, draft, compaction.sized, compacted);
   }
   world.closing.throwIfAborted();
-  // With the edits, in one transaction.
+  // Saved together with the edits, in one transaction.
   remember(draft.branch, { kind: "wishes-taken" });
   if ((await commitCompaction(world, draft, compaction)) === "unsaved") {
-    reportDegraded(draft, "view", "the store could not keep what would be cut");
+    reportDegraded(draft, "view", "the store could not keep the content that would be removed");
     return lastResort(world, draft, start, { before, guard, isOurs: true });
   }
   await recordMade(world, draft, { ...tried, compaction }, { compacting, start, startedAt });
@@ -71,7 +71,7 @@ export async function compactTurn(
   });
 }
 
-/** There is nothing to take out: Plimsoll remembers at which size, so that it does not look again at once. */
+/** Nothing can be removed. Plimsoll remembers the size at which that happened, so that it does not try again at once. */
 function withNothingFound(
   world: LastResortWorld,
   draft: Draft,
@@ -93,7 +93,7 @@ interface Making {
   readonly startedAt: number;
 }
 
-/** The store has the compaction: whoever watches is told of it, and the branch remembers it. */
+/** The compaction is stored. Reports it to observers and records it in the branch's memory. */
 async function recordMade(
   world: ReportWorld & CalibrationWorld & Pick<FitWorld, "now">,
   draft: Draft,
@@ -119,7 +119,7 @@ async function recordMade(
   branch.isSummaryWanted = true;
 }
 
-/** For the report: the reason, and what the compaction is worth where money was one. */
+/** For the report: the reason, and the savings if money was the reason. */
 function whyMade({
   isOverMedia,
   timing,
@@ -133,7 +133,7 @@ function whyMade({
   };
 }
 
-/** What a compaction for money's sake costs, now that Plimsoll knows how large the request is after it. */
+/** Records the cost of a compaction that was made to save money, now that the resulting size is known. */
 function oweFor(
   world: CalibrationWorld,
   draft: Draft,

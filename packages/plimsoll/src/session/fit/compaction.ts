@@ -1,4 +1,4 @@
-/** A compaction: what it is to reach, and what comes of it. */
+/** A compaction: its goal and its result. */
 
 import type { TokenScale } from "../../budget/token-scale.ts";
 import type { ReceiptWork } from "../../compact/evidence/receipt-work.ts";
@@ -15,18 +15,18 @@ import type { WatchPhases } from "./phases.ts";
 
 export interface CompactionWorld extends Validator {
   readonly facts: FactsReader;
-  /** False where nothing is kept: then there are no handles. */
+  /** False if nothing is stored. Then there are no handles. */
   readonly hasArchive?: boolean;
   readonly sign: Sign;
   readonly areas: readonly PriorityArea[];
   readonly store: Pick<Store, "clientSpellingSizes">;
-  /** Where receipts are made; absent: here. */
+  /** Makes receipts elsewhere, for example in a thread. If absent, they are made here. */
   readonly makeReceipt?: (work: ReceiptWork) => Promise<Receipt>;
-  /** Loads what `count` counts with: the same text has the same count in every process, however long it runs. */
+  /** Loads the data that `count` needs, so that the same text gets the same count in every process, at any time. */
   readonly prepareCount: () => Promise<void>;
-  /** Whoever watches; nobody does where nothing is recorded. */
+  /** Notifies observers. Absent if nothing is recorded. */
   readonly watch?: WatchPhases | undefined;
-  /** Aborted when the product closes: no compaction goes on then. */
+  /** Aborted when Plimsoll shuts down. Running compactions stop then. */
   readonly closing?: AbortSignal;
 }
 
@@ -36,7 +36,7 @@ export interface Compaction {
   readonly clientSpellings: readonly ClientSpelling[];
   readonly strategies: readonly string[];
   readonly sized: Sized;
-  /** What failed on the way; the request is none the worse for it. */
+  /** Failures on the way. They do not harm the request. */
   readonly failures: readonly string[];
 }
 
@@ -44,7 +44,7 @@ export interface CompactionTask {
   readonly draft: Draft;
   readonly start: Sized;
   readonly strategies: readonly Strategy[];
-  /** In tokens as we count them, before correction. */
+  /** In Plimsoll's tokens, before calibration. */
   readonly goal: Goal;
   /** For progress events, which are in the provider's tokens. */
   readonly progressScale?: ProgressScale;

@@ -1,4 +1,4 @@
-/** What the guard thinks, topic by topic, for whoever asks with CONTEXT_DEBUG=true. */
+/** Prints the guard's reasoning by topic if CONTEXT_DEBUG=true is set. */
 
 import { inspect } from "node:util";
 import { effectiveLimit, type OwnLimits, type Verdict } from "../../budget/guard.ts";
@@ -17,7 +17,7 @@ export type DebugTopic =
   | "context-guard/build-metrics"
   | "context-guard/enforce";
 
-/** Fields are made only when somebody listens. */
+/** `fields` is called only if debugging is on. */
 export type Debug = (topic: DebugTopic, fields: () => Readonly<Record<string, unknown>>) => void;
 
 export function createDebug(isOn: boolean, write: (line: string) => void): Debug {
@@ -37,7 +37,7 @@ export interface Evaluation {
   readonly own: OwnLimits;
 }
 
-/** What the guard saw, and what it made of it. */
+/** Prints the guard's input and its verdict. */
 export function debugGuard(
   debug: Debug,
   draft: Draft,
@@ -81,7 +81,7 @@ export function debugGuard(
     ...targetFields(draft.targets[0]),
     status: verdict.kind,
     blocked: draft.targets
-      // A window that nobody knows blocks nothing.
+      // A window of unknown size blocks nothing.
       .filter(({ limit }) => isLimited || limit.windowSource !== "fallback")
       .map((target) => ({
         ...targetFields(target),

@@ -1,7 +1,7 @@
 /**
- * Tools that take too much of the window are held back. What is told is decided once and stays, whatever the client's
- * catalogue does: these bytes stand before everything else. It grows by searches, and is decided anew with a compaction, when
- * it has become too much, or when everything fits again.
+ * Defers tools if the tool list takes too much of the window. The list is chosen once and kept stable, even if the client's
+ * list changes, because it comes first in the prompt and any change invalidates the provider's cache. Searches add to it.
+ * Plimsoll chooses again with a compaction, if the list has become too large, or if all tools fit again.
  */
 
 import type { Config } from "../../config/schema.ts";
@@ -30,14 +30,14 @@ import { isNeeded, type OwnOffer } from "../tools/own-tools-offer.ts";
 import type { Compaction } from "./compaction.ts";
 
 const usualShare = 0.1;
-/** The note of a choice that holds nothing back. */
+/** The note of a selection that defers nothing. */
 const nothingDeferred = "";
-/** Of what tools may take, so much is given away at first: the rest is for what is found later. */
+/** Share of the tools' room to fill at first. The rest is for tools that the model finds later. */
 const firstShare = 0.75;
-/** The room is made smaller so often until an exact count agrees. */
+/** Maximum number of times the room is reduced until an exact count fits. */
 const triesMax = 4;
 
-/** What all tools of a request may take of its limit. */
+/** Maximum number of tokens that all tools of a request may take. */
 export function mostToolTokens({ agent }: Config, limitTokens: number): number {
   return Math.floor(limitTokens * (agent?.tool_deferral_threshold ?? usualShare));
 }
@@ -46,7 +46,7 @@ function mostIn(world: Pick<ToolWorld, "config">, draft: Draft): number {
   return mostToolTokens(world.config, guardOf(world, draft).limit);
 }
 
-/** What is left of it for tools that may be held back, beside all others and Plimsoll's own. */
+/** The room left for deferrable tools, next to all other tools and Plimsoll's own. */
 export async function roomFor(
   { catalogue, own }: RequestTools,
   { wire }: Pick<Draft, "wire">,
@@ -62,7 +62,7 @@ export async function roomFor(
   };
 }
 
-/** A request's tools, and Plimsoll's own beside them. */
+/** The client's tools of a request, and Plimsoll's own. */
 export interface RequestTools {
   readonly catalogue: Catalogue;
   readonly own: OwnTools;
@@ -72,7 +72,7 @@ interface ToolWorld extends ProposalWorld, EditStore {
   readonly config: Config;
 }
 
-/** Contract: never rejects; where it cannot be done all tools are told. */
+/** Contract: never rejects. If deferring fails, the model sees all tools. */
 export async function deferTools(world: ToolWorld, draft: Draft): Promise<void> {
   const { log, branch, path } = draft;
   const offer = offerIn(draft);
@@ -96,7 +96,9 @@ export async function deferTools(world: ToolWorld, draft: Draft): Promise<void> 
   await commitSelection(world, draft, { catalogue, chosen, all });
 }
 
-/** fewer: there are more than the provider takes. smaller: they take too much. all: there is room for every one of them. */
+/**
+ * fewer: there are more tools than the provider accepts. smaller: they take too many tokens. all: there is room for all of them.
+ */
 type Adjustment = "as it is" | "fewer" | "smaller" | "all";
 
 interface AdjustmentInput {
@@ -121,13 +123,13 @@ function firstAdjustment(
 ): Adjustment {
   const { log, branch, path, wire, measured } = draft;
   const isTooMany = catalogue.tools.length > (wire.tools.max ?? Number.POSITIVE_INFINITY);
-  // Ours must come in, and there is no place for them.
+  // Plimsoll's tools are needed, but the tool list is already full.
   const mustJoin = offer.isTooMany && isNeeded(offer, viewOf(log, branch, path));
   if (isTooMany || mustJoin) return "fewer";
   return measured.components.tools.tokens > most ? "smaller" : "as it is";
 }
 
-/** The client may have other tools by now, or the window may have turned out smaller. */
+/** The client's tools may have changed, or the window may have turned out to be smaller. */
 async function laterAdjustment(
   { wire, measured }: Draft,
   { offer, catalogue, most, selected }: AdjustmentInput & { readonly selected: ToolSelection },
@@ -137,7 +139,7 @@ async function laterAdjustment(
   const count = catalogue.tools.length + offer.elements.length + 1;
   const isRoomy = all <= most * firstShare && count <= maxTools;
   if (isRoomy && catalogue.deferred(selected).length > 0) return "all";
-  // What a provider has been told in the conversation is not in the list.
+  // Tools that the provider learned of inside the conversation are not part of the list.
   const list = await catalogue.list(catalogue.isNative ? { ...selected, loaded: [] } : selected);
   const isTooMany = !catalogue.isNative && list.elements.length > maxTools;
   const mayGo = [...selected.kept, ...selected.loaded].some(catalogue.has);
@@ -156,11 +158,11 @@ interface Chosen {
 interface Committing {
   readonly catalogue: Catalogue;
   readonly chosen: Chosen;
-  /** Of the client's own list. */
+  /** Tokens of the client's own list. */
   readonly all: number;
 }
 
-/** What would not be valid is not tried again with this catalogue. */
+/** If the selection would be invalid, Plimsoll does not try again with this catalogue. */
 async function commitSelection(
   world: ProposalWorld & EditStore,
   draft: Draft,
@@ -173,19 +175,19 @@ async function commitSelection(
     reason:
       deferred === 0
         ? "All tools fit again."
-        : `Tools take too much of the window: ${deferred} of ${catalogue.tools.length} are held back.`,
+        : `Tools take too much of the window: ${deferred} of ${catalogue.tools.length} are deferred.`,
     before: all,
     after: tokens,
   });
   const proposed = await propose(world, draft, [edit]);
   if (proposed.kind === "invalid") {
     remember(branch, { kind: "tools-undeferrable", catalogue: catalogue.key });
-    reportDegraded(draft, "view", `tools cannot be held back: ${proposed.reason}`);
+    reportDegraded(draft, "view", `tools cannot be deferred: ${proposed.reason}`);
     return;
   }
   if (proposed.kind === "pointless") return;
   if ((await commit(world, draft, proposed)) === "unsaved") {
-    reportDegraded(draft, "view", "the store could not keep which tools are held back");
+    reportDegraded(draft, "view", "the store could not save the selection of deferred tools");
     return;
   }
   announce(log, {
@@ -200,7 +202,7 @@ async function commitSelection(
   });
 }
 
-/** Somebody wants to have all of them told. */
+/** A person has undone the deferral and wants the model to see all tools. */
 function wasUndone({ log, path }: Draft): boolean {
   const indexOf = indexOn(path, log);
   return log.edits.some((edit) => edit.action.kind === "tools" && isAnchoredOn(indexOf, edit));
@@ -211,7 +213,7 @@ interface Choosing extends RequestTools {
   readonly lastUse: LastUse;
 }
 
-/** By estimates first; counted exactly, and chosen again where they were too low. */
+/** Selects by estimates first. Then counts exactly, and selects again with less room if the estimates were too low. */
 async function chooseWithin(draft: Pick<Draft, "wire">, choosing: Choosing): Promise<Chosen> {
   const { catalogue, own, most, lastUse } = choosing;
   let room = await roomFor(choosing, draft, Math.floor(most * firstShare));
@@ -240,11 +242,11 @@ function selectionOf(catalogue: Catalogue, own: OwnTools, selected: SelectedTool
 
 export interface AskedTools {
   readonly offer: OwnOffer | undefined;
-  /** What the request says of its tools. */
+  /** The request's own settings for its tools. */
   readonly request: Pick<WireRequest, "forbidsOwnTools" | "wantedTools">;
 }
 
-/** Which tools go with a request: its client's, and Plimsoll's beside them where the model may choose freely. */
+/** Decides which tools a request carries: the client's, plus Plimsoll's own if the model may choose freely. */
 export function withTools(
   world: ForcedWorld,
   draft: Draft,
@@ -257,8 +259,9 @@ export function withTools(
 }
 
 /**
- * A request that leaves the model no free choice has none of Plimsoll's tools, so the model could search for nothing: its list has all
- * tools, as long as they fit. Else it has those that Plimsoll would not hold back, and those that the client's choice names.
+ * If the client's tool choice is not free, Plimsoll cannot add its tools, so the model could
+ * not search for deferred ones. The list then has all tools if they fit. Otherwise it has
+ * those that Plimsoll would not defer, plus those that the client's choice names.
  */
 async function withFewerTools(
   world: ForcedWorld,
@@ -278,7 +281,7 @@ async function withFewerTools(
 
 type ForcedWorld = CalibrationWorld & Pick<ToolWorld, "config">;
 
-/** The request has room with all of its tools, and they are not more than the provider takes. */
+/** The request fits with all of its tools, and the provider accepts that many. */
 function isFittingWhole(world: ForcedWorld, draft: Draft, { tools }: Catalogue): boolean {
   const { limit, thresholds } = guardOf(world, draft);
   const { total } = world.calibrations.correct(draft.log, draft.targets[0], draft.measured);
@@ -286,7 +289,7 @@ function isFittingWhole(world: ForcedWorld, draft: Draft, { tools }: Catalogue):
   return total <= limit * thresholds.compact && tools.length <= maxTools;
 }
 
-/** What the model is told where it has a free choice. */
+/** The selection that would apply if the model could choose freely. */
 async function usualSelection(
   world: Pick<ToolWorld, "config">,
   draft: Draft,
@@ -303,7 +306,7 @@ async function usualSelection(
   return selection;
 }
 
-/** By its place among all calls of the conversation; what was only found counts as called before all others. */
+/** For each tool, the position of its last call. A tool that was found but never called counts as called before all others. */
 export async function lastUses({ path, wire }: Draft, selected?: SelectedTools): Promise<LastUse> {
   await path.load();
   const uses = new Map<string, number>();
@@ -338,8 +341,8 @@ export function toolsEdit(
 }
 
 /**
- * With a compaction the conversation is read anew anyway: tools that were found and called since stand among the others from
- * then on, and those that were never called are held back again. Without any that were found nothing changes.
+ * A compaction makes the provider read the conversation again anyway. So tools that were found and called since then become
+ * regular ones, and tools that were found but never called are deferred again. If no tools were found, nothing changes.
  */
 export async function reselectTools(
   world: ProposalWorld & Pick<ToolWorld, "config">,
@@ -353,14 +356,14 @@ export async function reselectTools(
     return compaction;
   const { catalogue, own } = offer;
   const used = await lastUses(draft, selected);
-  // What was found last is about to be called.
+  // The tools found last are about to be called.
   const found = new Set(draft.branch.memory.found?.names);
   const lastUse: LastUse = (name) => (found.has(name) ? Number.MAX_SAFE_INTEGER : used(name));
   const most = mostIn(world, draft);
   const chosen = await chooseWithin(draft, { catalogue, own, most, lastUse });
   const edit: NewEdit = {
     ...toolsEdit(draft, chosen.selection, {
-      reason: "Tools that were found and called stand among the others now.",
+      reason: "Tools that were found and called are now part of the regular list.",
       before: compaction.sized.measured.tools,
       after: chosen.tokens,
     }),

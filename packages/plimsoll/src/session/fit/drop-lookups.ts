@@ -1,4 +1,4 @@
-/** What the model looked up leaves the view with the first compaction after it. */
+/** Removes the model's lookups from the view with the first compaction after them. */
 
 import { ownTools } from "../../message/edit.ts";
 import type { Draft, Sized } from "../draft/draft.ts";
@@ -6,8 +6,8 @@ import { editOn, propose } from "../draft/propose-edits.ts";
 import type { Compaction, CompactionTask, CompactionWorld } from "./compaction.ts";
 
 /**
- * What the model looked up leaves first: it came out of the archive, and an agent that works for hours without a word of its
- * user would otherwise fill its window with it. Only what its newest answer rests on stays.
+ * Lookups are removed first, because they came from the archive. Otherwise an agent that works for hours without
+ * hearing from its user would fill its window with them. Only the lookups for the newest answer stay.
  */
 export async function withoutLookups(
   world: CompactionWorld,
@@ -27,7 +27,7 @@ export async function withoutLookups(
   return { ...state, edits: proposed.edits, sized: proposed.sized, strategies: [ownTools] };
 }
 
-/** Where the model's last answer begins; on wires of items it may be several messages. */
+/** Index where the model's last answer begins. On wires of items, an answer may be several messages. */
 function newestAnswer({ path, log }: Draft): number {
   const isModel = (index: number): boolean =>
     log.nodes.get(path.seqAt(index) ?? -1)?.role === "assistant";

@@ -1,4 +1,7 @@
-/** From proposals to edits: handles are made, ranges take in the gaps that they touch, the archive learns where things stand. */
+/**
+ * Turns proposals into edits: creates handles, extends ranges over the
+ * gaps they touch, and records in the archive where content is.
+ */
 
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { EditAction, NewEdit } from "../../message/edit.ts";
@@ -26,13 +29,13 @@ export interface EditMaking {
   readonly wire: Wire;
   readonly path: Path;
   readonly view: View;
-  /** Path index of each message that a strategy saw. */
+  /** Index on the path of each message that the strategy received. */
   readonly pathIndexes: readonly number[];
   readonly sign: Sign;
   readonly step: string;
   readonly strategy: string;
   readonly at: number;
-  /** Bytes of the answers whose words, as the client sent them, are stored already. */
+  /** Sizes in bytes of the client's spellings of answers that are already stored, by message number. */
   readonly clientSpellings: ReadonlyMap<number, number>;
   readonly hasArchive: boolean;
 }
@@ -43,7 +46,7 @@ export interface MadeEdits {
   readonly clientSpellings: readonly ClientSpelling[];
 }
 
-/** What edits on a draft have of it. */
+/** The fields that come from the draft. */
 export function editMakingFor(
   { log, branch, wire, path, turn }: Draft,
   others: Omit<EditMaking, "log" | "branch" | "wire" | "path" | "step" | "at">,
@@ -51,10 +54,10 @@ export function editMakingFor(
   return { log, branch: branch.record.id, wire, path, step: turn.id, at: turn.at, ...others };
 }
 
-/** Seekable: so many messages are read to find one place in what was taken out. */
+/** Maximum number of messages to read to find one place in removed content. */
 const messagesPerRun = 100;
 
-/** A message is looked at for each proposal. */
+/** Cost of one proposal, because its message has to be read. */
 const costPerProposal = 32;
 
 export async function makeEdits(
@@ -90,7 +93,7 @@ export async function makeEdits(
   return { edits, archive, clientSpellings };
 }
 
-/** One handle for many edits: what it covers is every message that the view will not show whole. */
+/** One handle for many edits. It covers every message that the view will not show in full. */
 interface SharedEntry {
   readonly entry: ArchiveRecord;
   readonly clientSpellings: readonly ClientSpelling[];
@@ -213,17 +216,17 @@ function replaceAction(
 
 /** One part of a message. */
 interface TakenPart {
-  /** Of the message, on the path and in the log. */
+  /** Index of the message on the path, and its number in the log. */
   readonly index: number;
   readonly seq: number;
   readonly chain: string;
   readonly place: PartPlace;
   readonly bytes: number;
-  /** Of the whole message. */
+  /** Tokens of the whole message. */
   readonly tokens: number;
 }
 
-/** Undefined: it is not in the log, or the message has no such part. */
+/** Undefined if the message is not in the log or has no such part. */
 function partTaken(
   { path, pathIndexes, wire }: EditMaking,
   { message, part, inner }: ReplaceProposal,
@@ -278,10 +281,10 @@ function rangeAction(
   };
 }
 
-/** Whole messages, one behind the other. */
+/** Whole messages in a row. */
 interface TakenRange {
   readonly range: Range;
-  /** The names of the first and the last one. */
+  /** Chains of the first and the last message. */
   readonly first: string;
   readonly last: string;
   readonly messages: number;
@@ -299,7 +302,7 @@ function rangeTaken(making: EditMaking, proposal: RangeProposal): TakenRange | u
   return { range, first, last, messages, tokens: path.sumOf(range).tokens };
 }
 
-/** Undefined: some of it is not in the log. */
+/** Undefined if some of it is not in the log. */
 function archivedRange(
   making: EditMaking,
   { range, first, last, messages }: TakenRange,
@@ -312,7 +315,7 @@ function archivedRange(
   return { entry, clientSpellings };
 }
 
-/** A gap right before or behind becomes part of the new one: one notice in one place. */
+/** Adjacent gaps become part of the new one, so that there is one notice in one place. */
 function withGaps(
   { pathIndexes, view }: EditMaking,
   proposal: { readonly first: number; readonly last: number },
@@ -325,7 +328,7 @@ function withGaps(
   return { first: before?.first ?? range.first, last: behind?.last ?? range.last };
 }
 
-/** Only what is in the log can be read again: without a number for each message there is no edit. */
+/** Only messages in the log can be read again. If any message has no number, there is no edit. */
 function sourceOf(
   making: EditMaking,
   indexes: readonly number[],
@@ -355,12 +358,12 @@ function sourceOf(
   return { source: { kind: "messages", runs }, clientSpellings };
 }
 
-/** With brackets, and a comma between each two. */
+/** Includes brackets, and a comma between every two messages. */
 function bytesOf({ runs }: Extract<ArchiveSource, { kind: "messages" }>, messages: number): number {
   return runs.reduce((sum, [, , size]) => sum + size, messages + 1);
 }
 
-/** Only answers can differ: everything else is in the log as the client sent it. */
+/** Only answers can differ. Everything else is in the log exactly as the client sent it. */
 function spellingOf(
   { path }: EditMaking,
   index: number,
@@ -381,7 +384,7 @@ function ownText(
   return withHandle(textFor({ handle: entry.handle, ...taken }), entry);
 }
 
-/** What was taken out must be within the model's reach, whatever a strategy says of it. */
+/** Makes sure the model can reach the removed content, even if the strategy's text does not name the handle. */
 function withHandle(text: string, { handle }: ArchiveRecord): string {
   return text.includes(handle) ? text : `${text} [Plimsoll: kept under ${handle}.]`.trim();
 }
@@ -393,7 +396,7 @@ function entryFor(
   bytes: number,
 ): ArchiveRecord {
   const { tenant, id: session } = log.record;
-  // The chain is a hash of the content and all before it: the same content has the same handle.
+  // The chain is a hash of the content and everything before it, so the same content gets the same handle.
   const handle = makeHandle(sign, { tenant, session, contentHash: sha256(name) });
   return { handle, tenant, session, bytes, at, source };
 }

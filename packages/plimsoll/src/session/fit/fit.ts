@@ -1,10 +1,10 @@
 /**
- * The load line: what is done to a request so that it fits, and is valid.
+ * Makes a request fit and keeps it valid.
  *
- *   tools held back ─► view ─► results on arrival ─► guard ─► strategies ─► validator ─► commit ─► what is sent
+ *   defer tools ─► view ─► offload huge results ─► guard ─► strategies ─► validator ─► commit ─► request to send
  *
- * Each step may fail, and then the next lower rung is taken: the last valid view; truncation, if the store can
- * keep what is cut; the client's original, if it fits or nothing was ever edited; the provider's own overflow error.
+ * Each step may fail. Plimsoll then takes the next lower rung: the last valid view; truncation, if the store can keep the removed
+ * messages; the client's original, if it fits or nothing was ever edited; and finally the provider's own overflow error.
  */
 
 import { assessAfter, effectiveLimit } from "../../budget/guard.ts";
@@ -44,12 +44,27 @@ import { addNote } from "./warn-model.ts";
 import { type Timing, timingOf, waits } from "./when-to-compact.ts";
 import { mustRecover } from "./when-to-recover.ts";
 
-/** Where Plimsoll found nothing to take out, it does not try again before the request has grown by this. */
+/** After a compaction that found nothing to remove, Plimsoll tries again only once the request has grown by this factor. */
 const growthBeforeRetry = 1.03;
 
-/** An answer that was cut off for lack of room gets this much more. */
+/** If the provider cut the last answer off for lack of room, the request is reduced to this share of its size. */
 const afterCutOff = 0.7;
 
+/**
+ * The fit ladder. Plimsoll climbs down these rungs and stops at the first one that is enough:
+ * 1. Prepare: defer tools that take too much of the window, take the last valid view, and turn huge new results into references.
+ * 2. If the first target is too full and another one has room, send the view there and remove nothing more.
+ * 3. If no compaction is due, send the request as it is. Above the warning threshold, a note tells the model once. A compaction
+ *    is due if the guard asks for one, if it saves money, if the last answer was cut off, if there is too much media, or if
+ *    a fresh start is due.
+ * 4. Make it smaller (make-smaller.ts): a fresh start if one is due, else the chain of strategies, on up to three levels.
+ * 5. If it still does not fit, turn the largest unseen results into references and run the chain again.
+ * 6. If even the lowest likely count does not fit, recover as `recovery_mode` says. The default is a fresh start.
+ * 7. Last resort (last-resort.ts): send it if the window may hold it and a short answer, send it as the final turn
+ *    if the window may just hold it, and otherwise refuse it.
+ * Each rung has a fixed number of attempts, so the ladder always ends: with a request to send, or with a refusal.
+ * Invariant: a request never contains a new edit that the store has not kept. If the store fails, the old view is used.
+ */
 export async function fitTurn(world: FitWorld, draft: Draft): Promise<Fitted> {
   await deferTools(world, draft);
   const start = await offloadFresh(world, draft, await lastValidView(world, draft));
@@ -71,7 +86,7 @@ export async function fitTurn(world: FitWorld, draft: Draft): Promise<Fitted> {
   return compactTurn(world, draft, start, { guard, before, isOverMedia: false, timing, ...most });
 }
 
-/** The first model is full, and another one is not: the request goes there, and nothing is taken out. */
+/** The first target is full but another one has room. The request goes there with nothing removed. */
 function toOtherTarget(
   draft: Draft,
   start: Sized,
@@ -85,8 +100,8 @@ function toOtherTarget(
 }
 
 /**
- * A compaction that is due however full the window is: the provider cut the last answer off for lack of room, there are too many
- * images and documents, or the conversation must start afresh. Undefined: none of these.
+ * Finds a compaction that is due regardless of how full the window is: the provider cut the last answer off for lack of room,
+ * there are too many images and documents, or a fresh start is due. Returns undefined if none of these applies.
  */
 function compactionDueAnyway(
   { now }: Pick<FitWorld, "now">,
@@ -101,7 +116,7 @@ function compactionDueAnyway(
   return isOverMedia || isAfresh ? { isOverMedia } : undefined;
 }
 
-/** A compaction would change nothing, or not enough to come with every turn. */
+/** A compaction would change nothing, or too little to justify one every turn. */
 function isStuck(draft: Draft, guard: Guard, before: AssessedView): boolean {
   return isLetGo(guard, before) || isExhausted(draft, before) || isWaiting(draft, guard, before);
 }
@@ -110,17 +125,19 @@ function mostOf({ mostTokens }: Extract<Timing, { readonly kind: "compact" }>) {
   return mostTokens === undefined ? {} : { mostTokens };
 }
 
-/** What it takes to look at a view: to size it, to judge it, and to say whether it fits. */
+/** The world needed to size and validate a view and to tell whether it fits. */
 type ViewWorld = ProposalWorld & CalibrationWorld & Pick<FitWorld, "config">;
 
-/** As the client sent it, whatever it comes to. */
+/** The request exactly as the client sent it, regardless of its size. */
 export async function untouched(world: ViewWorld, draft: Draft): Promise<Fitted> {
   const sized = await sizeView(world.facts, draft, wholeView);
   const before = assessView(world, draft, sized, guardOf(world, draft));
   return fitted(draft, { ...before, sized, target: draft.targets[0], outcome: "passthrough" });
 }
 
-/** Rung one: what was sent last time, and what is new. An undo or another branch may have made it another view. */
+/**
+ * First rung: the view that was sent last time, plus the new messages. After an undo, or on another branch, the view may differ.
+ */
 async function lastValidView(world: ViewWorld, draft: Draft): Promise<Sized> {
   const { log, branch, path } = draft;
   const view = viewOf(log, branch, path);
@@ -131,12 +148,12 @@ async function lastValidView(world: ViewWorld, draft: Draft): Promise<Sized> {
   if (!isCheckDue(branch.memory)) return sized;
   const validity = await (isKnown ? validateAgain : validateView)(world, draft, sized);
   if (validity.kind !== "invalid") return sized;
-  // Plimsoll looks at it again with the next turn, whatever becomes of this one.
+  // Makes Plimsoll validate the view again on the next turn, whatever happens to this one.
   remember(branch, { kind: "view-invalid" });
   const whole = await sizeView(world.facts, draft, lookupsOnly(view));
   const { verdict } = assessView(world, draft, whole, guardOf(world, draft));
   if (verdict.kind !== "fits") {
-    // The view was valid once, and nothing else would fit: perhaps another cut mends it.
+    // The view was valid once and nothing else would fit. Another compaction may repair it.
     reportDegraded(draft, "view", `the view is no longer valid: ${validity.reason}`);
     remember(branch, { kind: "must-compact" });
     return sized;
@@ -145,13 +162,13 @@ async function lastValidView(world: ViewWorld, draft: Draft): Promise<Sized> {
   return whole;
 }
 
-/** Nothing taken out; what the model said and was told is no edit. */
+/** The original messages plus the model's lookups. Lookups record what happened and are not compaction decisions. */
 function lookupsOnly({ edits, expansions, contractions }: View): View {
   const lookups = edits.filter(({ action }) => action.kind === "expand");
   return { ...wholeView, edits: lookups, expansions, contractions };
 }
 
-/** A view that was valid may become invalid by what the client says next: it is looked at again after 1, 2, 4, 8 … turns. */
+/** The client's next messages may make a valid view invalid. Plimsoll validates it again after 1, 2, 4, 8 … turns. */
 function isCheckDue({ checked }: BranchMemory): boolean {
   const turns = checked?.turns ?? 0;
   return turns === 0 || Number.isInteger(Math.log2(turns));
@@ -161,12 +178,15 @@ function isKnownView({ checked }: BranchMemory, view: View): boolean {
   return checked !== undefined && isSameMark(checked.view, markOf(view));
 }
 
-/** The head alone is too much by Plimsoll's count, and the window may hold it all the same. */
+/** The head alone exceeds the limit by Plimsoll's count, but the window may still hold it. */
 function isLetGo(guard: Guard, { verdict, projection }: AssessedView): boolean {
   return verdict.kind === "head" && assessAfter({ ...guard, projection }).kind === "fits";
 }
 
-/** A budget that the head leaves no room in cannot be kept: for its sake alone one compaction in so many turns is enough. */
+/**
+ * If the head leaves no room in a budget, the budget cannot be kept.
+ * Plimsoll then compacts for its sake only once in this many turns.
+ */
 const turnsForBudget = 5;
 
 function isWaiting(
@@ -181,7 +201,7 @@ function isWaiting(
   return hasBudget && limit > budget && projection.tokens < ofWindow;
 }
 
-/** The last compaction found nothing to take out, and the request has hardly grown since. */
+/** The last compaction found nothing to remove, and the request has hardly grown since. */
 function isExhausted({ branch }: Draft, { verdict, projection }: AssessedView): boolean {
   const { exhaustedTokens } = branch.memory;
   return (
@@ -195,7 +215,7 @@ function hasTooMuchMedia({ targets: [{ media }] }: Draft, sized: Sized): boolean
   return sized.media > media.maxCount || (sized.media > 0 && sized.bytes > media.maxBytes);
 }
 
-/** It fits as it is. From the warning on the model is told, once per crossing. */
+/** The request fits as it is. Above the warning threshold Plimsoll tells the model, once each time the threshold is crossed. */
 async function settle(
   world: FitWorld,
   draft: Draft,
@@ -207,7 +227,7 @@ async function settle(
   const [target] = draft.targets;
   const plain = { ...before, sized: start, target, outcome: outcomeOf(start) };
   if (isWarning) prepareSummary(world, draft, start);
-  // All tools are told this once: that says nothing of the turns to come.
+  // This request must carry all tools, so its size does not predict later ones.
   const isOnce = start.view.tools !== undefined && offerIn(draft) === undefined;
   const isQuiet =
     draft.request.hasServerSideHistory === true ||
@@ -225,7 +245,7 @@ async function settle(
   return fitted(draft, { ...after, sized: noted, target, outcome: "edited" });
 }
 
-/** Since the last time that something was taken out. */
+/** Whether the model was warned since content was last removed. */
 function isWarned({ branch }: Draft, { view }: Sized): boolean {
   const last = view.edits.findLast(({ action }) => takesOut.has(action.kind));
   return last?.action.kind === "insert" || branch.memory.warnedEdits === countOfEdits(view);
@@ -233,7 +253,10 @@ function isWarned({ branch }: Draft, { view }: Sized): boolean {
 
 const takesOut: ReadonlySet<string> = new Set(["replace", "remove", "fold", "insert"]);
 
-/** After a provider's own "too long": smaller by at least a tenth of what is beside the head, or with a shorter answer, or not at all. */
+/**
+ * Called after the provider said "too long". Returns a request that is smaller by at least a tenth of everything
+ * except the head, or one that asks for a shorter answer. Returns undefined if neither is possible.
+ */
 export async function refit(
   world: FitWorld,
   draft: Draft,
@@ -263,23 +286,25 @@ export async function refit(
   if (next.refusal !== undefined) return undefined;
   const isSmaller = next.measured.total <= mostTokens && !next.isFinal;
   if (!isShorter && !isSmaller) return undefined;
-  // Nothing more was taken out than this turn took out before.
+  // This attempt removed nothing beyond the edits that the turn had already made.
   return next.outcome === "edited" ? { ...next, outcome: sent.outcome } : next;
 }
 
 const smallerShare = 0.9;
 
-/** Of what can be taken out. */
+/** The size that counts as smaller: the tenth is taken from the removable part only, not from the head. */
 function smallerThan({ measured, projection }: Fitted): number {
   const scale = scaleBetween(measured.total, projection.tokens);
   const head = inOwnTokens(Math.min(projection.head, projection.tokens), scale);
   return Math.floor(head + (measured.total - head) * smallerShare);
 }
 
-/** Where the provider has counted the request, an answer of so much of the reserve is worth more than what a compaction takes out. */
+/**
+ * If the provider has counted the request, an answer of at least this share of the reserve is worth more than another compaction.
+ */
 const answerShare = 0.5;
 
-/** With so short an answer the request need not be smaller. */
+/** With an answer this short, the request need not become smaller. */
 function isAnswerEnough(
   { branch, targets: [target] }: Draft,
   { projection, verdict }: AssessedView,
@@ -296,7 +321,10 @@ interface Refitting {
   readonly lookedUpTokens: number;
 }
 
-/** The window holds the request, and not as long an answer as it asked for: how long the answer may be. Undefined: no shorter than before. */
+/**
+ * The window holds the request, but not an answer as long as the client wants.
+ * Returns the length that fits, or undefined if it is no shorter than before.
+ */
 function shorterAnswer(
   draft: Draft,
   sent: Fitted,

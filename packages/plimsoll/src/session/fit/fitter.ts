@@ -1,4 +1,4 @@
-/** Everything that makes a draft fit, one at a time for each session: two turns never edit one view at once. */
+/** The operations that make a draft fit. They run one at a time per session, so two turns never edit the same view at once. */
 
 import type { Draft } from "../draft/draft.ts";
 import { whileEditing } from "../log/edits.ts";
@@ -9,15 +9,15 @@ import { type FoundTools, loadTools, type ToolSearch } from "./load-tools.ts";
 import { fitAgain, type Overflowed, type OverflowWorld } from "./refit-after-overflow.ts";
 
 export interface Fitter {
-  /** Contract: rejects with CLOSED when the product closes, and else for what only a spoilt store explains. */
+  /** Contract: rejects with CLOSED when Plimsoll shuts down, and otherwise only if the store is damaged. */
   fit(draft: Draft): Promise<Fitted>;
-  /** As the client sent it, whatever it comes to. */
+  /** The request exactly as the client sent it, regardless of its size. */
   untouched(draft: Draft): Promise<Fitted>;
-  /** The provider said "too long". Undefined: there is nothing smaller to send. */
+  /** Called after the provider said "too long". Undefined: there is nothing smaller to send. */
   afterOverflow(draft: Draft, overflowed: Overflowed): Promise<Fitted | undefined>;
-  /** The model asked for room. */
+  /** Called when the model asks for room. */
   compactAsAsked(draft: Draft, before: Fitted): Promise<CompactedAsAsked>;
-  /** The model looks for tools that are held back. */
+  /** Called when the model searches for deferred tools. */
   findTools(draft: Draft, search: ToolSearch): Promise<FoundTools>;
 }
 

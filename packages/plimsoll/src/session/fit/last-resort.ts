@@ -1,4 +1,4 @@
-/** What is sent in the end: a view that fits, the last turn, the client's original, or nothing at all. */
+/** Decides what is finally sent: a view that fits, a final turn, the client's original, or nothing. */
 
 import { assessAfter } from "../../budget/guard.ts";
 import type { Measurement } from "../../budget/measure.ts";
@@ -35,11 +35,11 @@ import { type Debug, targetFields } from "./debug.ts";
 import type { ReportWorld } from "./report-compaction.ts";
 
 export interface FitWorld extends ReportWorld {
-  /** A model that writes summaries, where one is configured. */
+  /** A model that writes summaries, if one is configured. */
   readonly summariser?: Summariser;
-  /** Aborted when the product closes. */
+  /** Aborted when Plimsoll shuts down. */
   readonly closing: AbortSignal;
-  /** Tokens of a text, at once and roughly. */
+  /** Rough token count of a text, available immediately. */
   readonly count: (text: string) => number;
   readonly config: Config;
   readonly pricesOf: PricesOf;
@@ -51,34 +51,35 @@ export interface FitWorld extends ReportWorld {
 
 export type LastResortWorld = ProposalWorld & CalibrationWorld & Pick<FitWorld, "debug">;
 
-/** What to send, and what it comes to. */
+/** The request to send, and its size. */
 export interface Fitted {
   readonly outcome: Outcome;
   readonly target: Target;
   readonly patches: readonly Patch[];
-  /** The list of tools, where it is not the client's own. */
+  /** The list of tools, if it differs from the client's. */
   readonly tools: VisibleTools;
-  /** The model may call nothing any more, and is told so. */
+  /** The model may not call any more tools, and the request tells it so. */
   readonly isFinal: boolean;
-  /** Before correction, of what is sent. */
+  /** Size of the request as sent, before calibration. */
   readonly measured: Measurement;
-  /** As the provider would count. */
+  /** In the provider's tokens. */
   readonly measurement: Measurement;
   readonly tokensBefore: number;
   readonly tokensAfter: number;
-  /** Of what is sent. */
+  /** Projection for the request as sent. */
   readonly projection: Projection;
-  /** What there was to use. */
+  /** The limit that applied to the request. */
   readonly limit: number;
-  /** What no compaction takes out, where the limit gave way to that. */
+  /** Size of the head, set if the limit was raised because of it. */
   readonly headTokens?: number;
-  /** Not to be sent: what it would need, and what there is. */
+  /** Set if the request must not be sent: the tokens it would need, and the tokens available. */
   readonly refusal?: { readonly needTokens: number; readonly limitTokens: number };
 }
 
 /**
- * Nothing more can be taken out, or not now. What leaves room for an answer goes; what the window just holds goes as the last
- * turn; what was never edited goes when the fault is ours, and the provider says what it thinks.
+ * Called when nothing more can be removed, or not now. A request that leaves room for an answer is sent.
+ * A request that the window just holds is sent as the final turn. If a failure in Plimsoll prevented the
+ * compaction, a request that was never edited is sent too, and the provider decides.
  */
 export async function lastResort(
   world: LastResortWorld,
@@ -92,7 +93,7 @@ export async function lastResort(
   const plain = { ...before, sized, target, outcome: outcomeOf(sized) };
   if (verdict.kind === "fits") return fitted(draft, plain);
   if (isOurs && sized.patches.length === 0) {
-    reportDegraded(draft, "original", "the request goes as it came, and may be too long");
+    reportDegraded(draft, "original", "the request is sent as it came and may be too long");
     return fitted(draft, plain);
   }
   world.debug("context-guard/enforce", () => ({
@@ -107,19 +108,19 @@ export async function lastResort(
     const sent = fitted(draft, { ...last, sized: closing, target, outcome: "final" });
     return { ...sent, isFinal: true };
   }
-  if (isOurs) reportDegraded(draft, "overflow", "the edits already made do not suffice");
+  if (isOurs) reportDegraded(draft, "overflow", "the edits made so far are not enough");
   reportEnforced(draft, "refused", projection.tokens, before.limit);
   return {
     ...fitted(draft, { ...plain, outcome: "refused" }),
     refusal: {
-      // With the shortest answer: a request that fills the window to its last token is too long, too.
+      // Includes the shortest answer, because a request that fills the window to its last token is also too long.
       needTokens: projection.tokens + outputTokensMin,
       limitTokens: target.limit.window,
     },
   };
 }
 
-/** What a text of ours adds to a request, as the provider would count it. */
+/** Size of a text that Plimsoll added to a request, in the provider's tokens. */
 export function addedTokens(
   { projection }: Pick<AssessedView, "projection">,
   { measured: before }: Sized,
@@ -129,10 +130,10 @@ export function addedTokens(
   return Math.ceil(inProviderTokens(after.total - before.total, scale));
 }
 
-/** Of the room that is left: the rest is for the answer. */
+/** Maximum share of the remaining room for the closing instruction. The rest is for the answer. */
 const closingShare = 0.25;
 
-/** With the last instruction behind it, where there is room for that. */
+/** Adds the closing instruction after the last message, if there is room. */
 async function closingView(
   world: ProposalWorld,
   draft: Draft,
@@ -149,7 +150,7 @@ async function closingView(
     : sized;
 }
 
-/** How long an answer a turn asks for. Undefined where the client does not say. */
+/** Maximum answer length to request for a turn. Undefined if the client does not specify one. */
 export function outputToSend(
   { request: { output } }: Pick<Draft, "request">,
   { target, projection }: SentSize,
@@ -167,7 +168,7 @@ export interface ShortenedOutput {
   readonly sent: OutputSize;
 }
 
-/** Undefined where the answer may be as long as the client wishes. */
+/** Undefined if the answer may be as long as the client asked. */
 export function shortenedOutput(
   draft: Pick<Draft, "request">,
   fitted: SentSize,
@@ -208,7 +209,7 @@ export function outcomeOf({ patches, tools }: Sized): Outcome {
   return patches.length === 0 && !tools.isWhole ? "passthrough" : "edited";
 }
 
-/** The client has begun the answer itself: nothing may stand behind that. */
+/** The client has started the assistant's answer itself, so nothing may follow it. */
 export function isBegun({ log, path }: Draft): boolean {
   return log.nodes.get(path.seqAt(path.length - 1) ?? -1)?.role === "assistant";
 }

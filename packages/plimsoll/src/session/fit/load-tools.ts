@@ -1,4 +1,4 @@
-/** `tool_search`: the model looks for tools that it was not told of; what is found can be called from the next round on. */
+/** `tool_search`: the model searches for deferred tools. It can call the tools it finds from the next round on. */
 
 import type { Config } from "../../config/schema.ts";
 import type { ToolSelection } from "../../message/edit.ts";
@@ -19,13 +19,16 @@ import type { Catalogue } from "../tools/catalogue.ts";
 import { lastUses, mostToolTokens, type RequestTools, roomFor, toolsEdit } from "./defer-tools.ts";
 import { type Fitted, fitted } from "./last-resort.ts";
 
-/** What one search brings in; what is found beyond that is only named. */
+/** Maximum number of tools that one search loads. Further matches are only named. */
 const loadedMax = 5;
 const namedMax = 10;
-/** A longer schema is not told twice: it stands among the tools. */
+/** A longer schema is not repeated in the answer, because it is in the tool list. */
 const schemaCharsMax = 1500;
 const descriptionCharsMax = 600;
-/** What is found does not join a list that never changes: nothing there has to make room, and the window is looked at by itself. */
+/**
+ * With a provider that defers tools itself, the list never changes.
+ * Nothing has to make room, and the window is checked separately.
+ */
 const roomBehind = { tokens: Number.POSITIVE_INFINITY, count: Number.POSITIVE_INFINITY };
 
 export interface FoundTools {
@@ -35,15 +38,15 @@ export interface FoundTools {
 
 export interface ToolSearch {
   readonly query: string;
-  /** As the turn is sent now. */
+  /** The turn as it is sent now. */
   readonly before: Fitted;
-  /** Said in this turn behind that. */
+  /** Tokens of the inner rounds of this turn that follow it. */
   readonly innerTokens: number;
-  /** Another search has changed the list already, and no request has gone out since. */
+  /** Another search has already changed the list, and no request has been sent since then. */
   readonly isBehindAnother: boolean;
 }
 
-/** Contract: what is answered can be called with the next request, and is stored. */
+/** Contract: the tools in the answer can be called with the next request, and the selection is stored. */
 export async function loadTools(
   world: LoadWorld,
   draft: Draft,
@@ -78,7 +81,7 @@ interface LoadWorld extends ProposalWorld, EditStore, CalibrationWorld {
   readonly pricesOf: PricesOf;
 }
 
-/** The tools of a request, and what the model is told of them. Undefined: none is held back. */
+/** The tools of a request and the current selection. Undefined if none are deferred. */
 function deferralIn(draft: Draft): Pick<Finding, "requestTools" | "selected"> | undefined {
   const offer = offerIn(draft);
   const catalogue = offer?.catalogue;
@@ -87,7 +90,7 @@ function deferralIn(draft: Draft): Pick<Finding, "requestTools" | "selected"> | 
   return { requestTools: { catalogue, own: offer.own }, selected };
 }
 
-/** Later searches of the same turn leave these tools alone. */
+/** Later searches of the same turn do not remove these tools. */
 function noteFound(draft: Draft, names: readonly string[], reread: Rereading): void {
   const { log, branch, turn } = draft;
   const all = [...foundBefore(draft), ...names];
@@ -119,7 +122,7 @@ interface Rereading {
   readonly priceUsd?: number;
 }
 
-/** Tools come before everything else: what the provider has read of the rest it must read again. */
+/** Tools come before everything else, so after a change the provider must read the rest again. */
 function rereading(
   { pricesOf }: Pick<LoadWorld, "pricesOf">,
   { targets }: Draft,
@@ -142,12 +145,15 @@ function foundBefore({ branch, turn }: Draft): readonly string[] {
 interface Finding {
   readonly requestTools: RequestTools;
   readonly selected: ToolSelection;
-  /** Best first. */
+  /** Best match first. */
   readonly found: readonly string[];
   readonly search: ToolSearch;
 }
 
-/** As many of the best as the tenth has room for, counted exactly; the best one in any case, if the window holds it. */
+/**
+ * Loads as many of the best matches as the tools' share of the limit has room for,
+ * counted exactly. Loads the best one in any case if the window has room.
+ */
 async function withFound(
   { config }: Pick<LoadWorld, "config">,
   draft: Draft,
@@ -172,7 +178,7 @@ async function withFound(
   return undefined;
 }
 
-/** The best first, as long as there is room for them in the window. */
+/** The best matches first, as long as the window has room for them. */
 function thatFit(
   { tools }: Catalogue,
   { found, search, most }: Pick<Finding, "found" | "search"> & { readonly most: number },
@@ -192,7 +198,7 @@ function thatFit(
   return names;
 }
 
-/** Undefined: it would not be valid, or cannot be kept. */
+/** Undefined if the selection would be invalid or cannot be stored. */
 async function commitSelection(
   world: ProposalWorld & EditStore,
   draft: Draft,
@@ -217,7 +223,7 @@ interface Found {
   readonly found: readonly string[];
 }
 
-/** Where the provider holds them back itself it has a form for what is found. */
+/** A provider that defers tools itself has its own form for search results. */
 function answerFor(catalogue: Catalogue, { names, found }: Found): OwnAnswer {
   const blocks = catalogue.found(names);
   if (blocks.length > 0) return { text: toolSearchTexts.found(names), isError: false, blocks };

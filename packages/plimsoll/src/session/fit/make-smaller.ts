@@ -1,7 +1,7 @@
 /**
- * How a turn becomes smaller: by a fresh start, if one is due; else by the chain, one level deeper where it would only come
- * again; then without results that the model has not seen yet; then by recovery. Where only an estimate says that a request is
- * too large, Plimsoll goes no further than the chain.
+ * Makes a turn smaller. If a fresh start is due, that comes first. Otherwise Plimsoll runs the chain of strategies, a level
+ * deeper if another compaction would soon follow. If the request still does not fit, it hides results that the model has not
+ * seen, and then it recovers. If only a rough estimate says that the request is too large, Plimsoll stops after the chain.
  */
 
 import { assessAfter } from "../../budget/guard.ts";
@@ -33,25 +33,28 @@ import { compact } from "./run-strategies.ts";
 import { type Timing, usualGoal } from "./when-to-compact.ts";
 import { mustRecover } from "./when-to-recover.ts";
 
-/** A compaction may stop a little above its goal. */
+/** A compaction should not go below this share of its goal. It may stop a little above the goal instead. */
 const shallowest = 0.86;
-/** One that frees less than this, or comes this soon after another, goes a level deeper instead of coming again. */
+/**
+ * A compaction that frees less than this share, or comes within this many
+ * turns after another, goes one level deeper instead of repeating.
+ */
 const thrash = { freedShare: 0.1, turns: 3 };
 const deeper = 0.7;
-/** No more results are hidden than makes room for an answer of some length. */
+/** Plimsoll hides only as many results as are needed to make room for an answer of this many tokens. */
 const answerRoom = 2 * answerTokensMin;
-/** Deeper than this there is only a fresh start. */
+/** Beyond this level only a fresh start remains. */
 const deepestLevel = 2;
 
 export interface Compacting {
   readonly guard: Guard;
   readonly before: AssessedView;
   readonly isOverMedia: boolean;
-  /** Why now. */
+  /** The reason for compacting now. */
   readonly timing?: Extract<Timing, { readonly kind: "compact" }>;
-  /** At most so much, before correction. */
+  /** Maximum size in tokens, before calibration. */
   readonly mostTokens?: number;
-  /** The provider has refused what is larger. */
+  /** The provider has refused a request larger than `mostTokens`. */
   readonly isRefused?: boolean;
   readonly mostBytes?: number;
 }
@@ -60,13 +63,13 @@ export interface Tried {
   readonly compaction: Compaction;
   readonly outcome: Extract<Outcome, "compacted" | "recovered">;
   readonly level: number;
-  /** Why the conversation started afresh, if it did. */
+  /** Reason for the fresh start, if there was one. */
   readonly reason?: string;
-  /** What it began with, where results left before it did. */
+  /** The view it started from, if results were hidden first. */
   readonly start?: Sized;
 }
 
-/** The smallest loss that suffices. Without edits: nothing can be taken out. */
+/** Removes as little as possible. If the result has no edits, nothing could be removed. */
 export async function makeSmaller(
   world: FitWorld,
   draft: Draft,
@@ -84,7 +87,7 @@ export async function makeSmaller(
   return orRecovery(world, draft, tried.start ?? start, { tried, compacting });
 }
 
-/** Why this turn starts afresh; undefined when it does not. Overflows from here on are new ones. */
+/** The reason why this turn starts afresh, or undefined. After that, overflows are counted from zero. */
 function whyAfresh(
   { now }: Pick<FitWorld, "now">,
   { log, branch }: Pick<Draft, "log" | "branch">,
@@ -94,7 +97,7 @@ function whyAfresh(
   return reason;
 }
 
-/** One level deeper than the last time, if that was not long ago; and again, if it frees next to nothing. */
+/** Goes one level deeper than the last compaction if that was recent, and deeper again while too little is freed. */
 async function tryChain(
   world: CompactionWorld & CalibrationWorld & Pick<FitWorld, "strategies">,
   draft: Draft,
@@ -103,7 +106,7 @@ async function tryChain(
 ): Promise<Tried> {
   const { compacted } = draft.branch.memory;
   const isSoon = compacted !== undefined && compacted.turns <= thrash.turns;
-  // Nothing is truncated for money's sake.
+  // Plimsoll never truncates just to save money.
   const strategies = world.strategies.filter(
     ({ isLastResort }) => !(isLastResort && compacting.timing?.isVoluntary === true),
   );
@@ -123,7 +126,7 @@ async function tryChain(
   }
 }
 
-/** Where the chain did not make the request fit: without the largest results that the model has not seen, and by the chain again. */
+/** If the chain did not make the request fit, hides the largest results that the model has not seen and runs the chain again. */
 async function orWithoutFresh(
   world: FitWorld,
   draft: Draft,
@@ -144,7 +147,7 @@ async function orWithoutFresh(
   return { ...(await tryChain(world, draft, smaller, { ...compacting, before })), start: smaller };
 }
 
-/** Where the chain is exhausted, and what it left does not fit: afresh, if that makes the request smaller. */
+/** If the chain is exhausted and the request still does not fit, starts afresh, provided that makes it smaller. */
 async function orRecovery(
   world: AfreshWorld & CalibrationWorld & Pick<FitWorld, "now">,
   draft: Draft,
@@ -164,7 +167,7 @@ async function orRecovery(
   return { ...afresh, compaction: { ...compaction, failures } };
 }
 
-/** As far as anybody can tell, the request fits. */
+/** By Plimsoll's best estimate, the request fits. */
 function isThere(
   world: CalibrationWorld,
   draft: Draft,
@@ -175,7 +178,7 @@ function isThere(
   return projection.tokens <= limit;
 }
 
-/** The request is known not to fit. */
+/** The request certainly does not fit. */
 function isOver(
   world: CalibrationWorld,
   draft: Draft,
@@ -187,7 +190,10 @@ function isOver(
   return assessAfter({ ...guard, projection }).kind !== "fits";
 }
 
-/** By Plimsoll's best estimate it does not, and that is a good one: the provider has reported how it counts. */
+/**
+ * By Plimsoll's best estimate the request does not fit, and the estimate
+ * is reliable because the provider has reported its counts.
+ */
 function isLikelyOver(
   world: CalibrationWorld,
   draft: Draft,
@@ -202,7 +208,7 @@ function isLikelyOver(
   return assessAfter({ ...guard, projection: { ...projection, least } }).kind !== "fits";
 }
 
-/** A report of little more than a head says nothing of a result. */
+/** A report on little more than a head says nothing about a large result. */
 function isReportedOf({ branch, targets }: Draft, { measured }: Sized): boolean {
   const { basis } = branch.memory;
   if (basis === undefined || basis.target !== targets[0].key) return false;
@@ -210,12 +216,14 @@ function isReportedOf({ branch, targets }: Draft, { measured }: Sized): boolean 
 }
 
 const reportedShare = 0.25;
-/** A conversation of which the provider has reported nothing may be so far below Plimsoll's estimate. */
+/**
+ * If the provider has reported nothing about a conversation, the true count may be lower than Plimsoll's estimate by this factor.
+ */
 const unreported = 1.5;
 
 type AfreshWorld = CompactionWorld & Pick<FitWorld, "config" | "count">;
 
-/** One handover in place of everything before it, or what `recovery_mode` says instead. */
+/** Replaces everything so far by one handover, or does what `recovery_mode` says instead. */
 async function startAfresh(
   world: AfreshWorld,
   draft: Draft,
@@ -231,7 +239,7 @@ async function startAfresh(
   return { compaction, outcome: "recovered", level: 0, reason };
 }
 
-/** As `recovery_mode` says. With "error" there are none: then the guard says what becomes of the request. */
+/** Follows `recovery_mode`. With "error" there are no strategies, and the guard decides what happens to the request. */
 export function recoveryStrategies(
   { config, count }: Pick<FitWorld, "config" | "count">,
   reason: string,
@@ -251,17 +259,17 @@ function scaleOf({ measured }: Sized, { projection }: AssessedView): TokenScale 
   return scaleBetween(measured.total, projection.tokens);
 }
 
-/** What no compaction takes out, in Plimsoll's own tokens. */
+/** Size of the part that no compaction removes, in Plimsoll's tokens. */
 function headOf(start: Sized, before: AssessedView): number {
   return inOwnTokens(before.projection.head, scaleOf(start, before));
 }
 
-/** For whoever watches: figures in the provider's tokens. */
+/** For observers: converts figures to the provider's tokens. */
 export function progressScaleOf(start: Sized, { before }: Compacting): ProgressScale {
   return { limit: before.limit, scale: scaleOf(start, before) };
 }
 
-/** In Plimsoll's own tokens: the guard counts as the provider does. */
+/** In Plimsoll's tokens. The guard works in the provider's. */
 function goalOf(
   { targets: [target] }: Pick<Draft, "targets">,
   start: Sized,
@@ -282,7 +290,7 @@ function goalOf(
   };
 }
 
-/** Only where images and documents, or the bytes of the request, are too much. */
+/** Set only if there are too many images and documents, or if the request has too many bytes. */
 function mediaGoal({ media }: Target, { isOverMedia, mostBytes }: Compacting): Pick<Goal, "media"> {
   if (mostBytes !== undefined) return { media: { ...media, maxBytes: mostBytes } };
   return isOverMedia ? { media } : {};

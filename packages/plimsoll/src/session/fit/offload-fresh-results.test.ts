@@ -1,4 +1,7 @@
-/** Results on arrival, on every wire: which are too large to be seen even once, what stands in their place, and what cannot go wrong. */
+/**
+ * Results on arrival, on every wire: which ones are too large to be seen
+ * even once, what replaces them, and what must not go wrong.
+ */
 
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -39,7 +42,7 @@ async function opened(options: EngineOptions = {}, limit = LIMIT): Promise<Engin
   return plimsoll;
 }
 
-/** So many bytes, in lines that differ. */
+/** A text of this many bytes, in lines that differ. */
 function output(bytes: number, name = "row"): string {
   const lines: string[] = [];
   for (let size = 0; size <= bytes; size += (lines.at(-1) ?? "").length + 1)
@@ -76,7 +79,9 @@ describe.each(WIRES)("%s: a result that is too large to be seen", (wire) => {
     expect(passed.turn.fitted.outcome).toBe("edited");
     expect(violationsOf(passed)).toEqual([]);
     const [{ handle = "", reason = "" } = {}] = fresh(passed);
-    expect(reason).toBe("A result of 60000 bytes, over 51200, before the model has seen it.");
+    expect(reason).toBe(
+      "The result has 60000 bytes, more than the 51200 that the model may see at once.",
+    );
     expect(passed.sentText).not.toContain("row 9:");
     expect(passed.sentText).toContain("result of look, 60,000 bytes");
     expect(passed.sentText).toContain(handle);
@@ -152,7 +157,7 @@ describe.each(WIRES)("%s: a request that would not fit", (wire) => {
     expect(fresh(passed)).toMatchObject([
       {
         reason:
-          "A result of 20000 bytes: with it the window of 10700 tokens has no room for an answer, and nothing older can be taken out.",
+          "With this result of 20000 bytes, the window of 10700 tokens has no room for an answer, and nothing older can be removed.",
       },
     ]);
     expect(passed.sentText).toContain("small 9:");
@@ -254,7 +259,7 @@ describe("what stands behind the reference", () => {
     expect(text.length).toBeLessThan(9000);
   });
 
-  /** A model that always says the same. */
+  /** A model that always gives the same answer. */
   async function model(say: string | number): Promise<NonNullable<EngineOptions["config"]>> {
     const server = createServer((request, response) => {
       request.resume();
@@ -319,7 +324,7 @@ describe("what goes wrong", () => {
     const errors = await plimsoll.store.errors({ session: again.turn.session, limit: 9 });
     expect(errors).toContainEqual(
       expect.objectContaining({
-        message: "the store could not keep a result that would be taken out",
+        message: "the store could not keep a result that would be removed",
       }),
     );
   });

@@ -1,7 +1,7 @@
 /**
- * Results that the model has not seen. One is seen once before it is hidden, unless it is so large that it would crowd out
- * everything else, or the request does not fit with it when everything else that can go is gone: then a reference takes its
- * place, and the model reads what it needs.
+ * Offloads results that the model has not seen. Normally the model sees each result once before it is hidden. A result is
+ * hidden earlier if it is so large that it would crowd out everything else, or if the request does not fit even after
+ * everything else removable is gone. A reference replaces it, and the model reads the parts it needs.
  */
 
 import type { NewEdit } from "../../message/edit.ts";
@@ -26,14 +26,17 @@ import {
 } from "./oversized-results.ts";
 import { type BriefWorld, briefOf } from "./result-preview.ts";
 
-/** The view to go on with. Contract: what the store cannot keep stays, and so does what a provider would not take. */
+/**
+ * Returns the view to continue with. Contract: a result stays if the store
+ * cannot keep it or if the provider would not accept the edit.
+ */
 export async function offloadFresh(world: FitWorld, draft: Draft, start: Sized): Promise<Sized> {
-  // Whoever appends a result to a session of the library decides how much of it: none leaves on arrival.
+  // A library caller decides itself how much of a result to append, so none is offloaded on arrival.
   if (draft.request.hasServerSideHistory === true || draft.origin === "library") return start;
   return hide(world, draft, start, await oversizedResults(world, draft, start));
 }
 
-/** The same for results that are in the way of everything else, by so many tokens. */
+/** Like `offloadFresh`, for results that prevent the request from fitting. `overTokens`: number of tokens to save. */
 export async function offloadLast(
   world: FitWorld,
   draft: Draft,
@@ -58,7 +61,7 @@ async function hide(
   const handles = new Set(edits.map(({ action }) => ("handle" in action ? action.handle : "")));
   const archive = made.archive.filter(({ handle }) => handles.has(handle));
   if ((await commit(world, draft, taken, { archive })) === "stored") return sized;
-  reportDegraded(draft, "view", "the store could not keep a result that would be taken out");
+  reportDegraded(draft, "view", "the store could not keep a result that would be removed");
   return start;
 }
 
@@ -85,7 +88,7 @@ async function editsFor(
       pathIndexes: leaving.map(({ index }) => index),
       sign: world.sign,
       strategy: "offload_fresh",
-      // Only answers can have other words, and results are none.
+      // Only answers can have a different spelling at the client, and these are results.
       clientSpellings: new Map(),
       hasArchive: true,
     }),
@@ -113,7 +116,7 @@ async function editsFor(
   return { edits: sized, archive };
 }
 
-/** All of them; where that is not valid, one after the other, without those that make it so. */
+/** Takes all edits. If that is invalid, tries them one by one and leaves out those that cause a fault. */
 async function takenOf(
   world: ProposalWorld,
   draft: Draft,

@@ -1,4 +1,4 @@
-/** Results that the model has not answered to yet: which are too large to be seen even once, and which give way last. */
+/** Results that the model has not answered yet: those too large to be shown even once, and those hidden only as a last resort. */
 
 import { inProviderTokens, scaleBy, type TokenScale } from "../../budget/token-scale.ts";
 import type { Message, Part } from "../../message/message.ts";
@@ -10,18 +10,18 @@ import { startOfNew } from "../log/path.ts";
 import { isInside, type View } from "../log/view.ts";
 import type { FitWorld } from "./last-resort.ts";
 
-/** Larger than both of these, a result leaves at once, unless `toolResponseMaxBytes` says something else. */
+/** A result that exceeds both of these is offloaded at once, unless `toolResponseMaxBytes` is set. */
 const large = { bytes: 50 * 1024, ofLimit: 0.15 };
-/** A text of some size never has more bytes per token: what is larger by this need not be counted. */
+/** Long texts never have more bytes per token than this, so larger results need not be counted. */
 const tokenBytesMax = 16;
-/** On arrival, what is smaller than this is left to compaction. */
+/** Results smaller than this many bytes are not offloaded on arrival. Compaction handles them. */
 const usualLeast = 4096;
-/** Providers take no more calls in one message than 128; several messages of results may be new. */
+/** Providers accept at most 128 calls in one message, but several messages of results may be new. */
 const mostResults = 512;
 
 export interface ArrivingResult {
   readonly bytes: number;
-  /** As the guard counts; asked for only where it matters. */
+  /** In the provider's tokens. Called only if it matters. */
   readonly tokens: () => number;
 }
 
@@ -31,7 +31,7 @@ export interface ArrivalRules {
   readonly maxBytes: number | undefined;
 }
 
-/** Too large to be seen even once, however much room there is. */
+/** Too large to be shown even once, regardless of the room left. */
 export function isTooLarge(
   { bytes, tokens }: ArrivingResult,
   { limit, maxBytes }: ArrivalRules,
@@ -42,14 +42,14 @@ export function isTooLarge(
 }
 
 interface FreshResult {
-  /** On the path. */
+  /** Index of the message on the path. */
   readonly index: number;
   readonly part: number;
   readonly inner: number;
   readonly callId: string;
   readonly text: string;
   readonly bytes: number;
-  /** Its share of what its message takes. */
+  /** Its share of the message's tokens. */
   readonly tokens: number;
 }
 
@@ -59,7 +59,7 @@ export interface OversizedResult extends FreshResult {
 
 type RoomWorld = CalibrationWorld & Pick<FitWorld, "config">;
 
-/** On arrival: those that are too large however much room there is. */
+/** Results that are too large on arrival, regardless of the room left. */
 export async function oversizedResults(
   world: RoomWorld,
   draft: Draft,
@@ -74,11 +74,14 @@ export async function oversizedResults(
     isTooLarge({ bytes, tokens: () => inProviderTokens(tokens, scale) }, { limit, maxBytes });
   return fresh.filter(isLarge).map((result) => ({
     ...result,
-    reason: `A result of ${result.bytes} bytes, over ${maxBytes ?? large.bytes}, before the model has seen it.`,
+    reason: `The result has ${result.bytes} bytes, more than the ${maxBytes ?? large.bytes} that the model may see at once.`,
   }));
 }
 
-/** When nothing else can be taken out: the largest, until so much is saved, however small they are beside their reference. */
+/**
+ * When nothing else can be removed: the largest results first, until
+ * enough is saved, as long as each is larger than its reference.
+ */
 export async function resultsInTheWay(
   world: RoomWorld,
   draft: Draft,
@@ -94,7 +97,7 @@ export async function resultsInTheWay(
     const saves = inProviderTokens(result.tokens, scale) - referenceTokens;
     if (saved >= overTokens || saves <= 0) break;
     saved += saves;
-    const reason = `A result of ${result.bytes} bytes: with it the window of ${window} tokens has no room for an answer, and nothing older can be taken out.`;
+    const reason = `With this result of ${result.bytes} bytes, the window of ${window} tokens has no room for an answer, and nothing older can be removed.`;
     taken.push({ ...result, reason });
   }
   return taken;
@@ -114,7 +117,7 @@ function roomOf(world: RoomWorld, draft: Draft): Room {
   return { limit: guardOf(world, draft).limit, scale: scaleBy(conversation) };
 }
 
-/** Texts of results behind the model's last word. */
+/** Texts of results after the model's last answer. */
 async function freshResults(
   draft: Draft,
   view: View,
@@ -168,10 +171,10 @@ function textsOf(
   );
 }
 
-/** What a reference takes, about. */
+/** Approximate size of a reference. */
 const referenceTokens = 160;
 
-/** The call stands in the model's last words: not far before the result. */
+/** The call is in the model's last answer, not far before the result. Maximum number of messages to search. */
 const callsLookedAt = 64;
 
 export function toolOf({ path, wire, log }: Draft, callId: string): string | undefined {

@@ -1,4 +1,7 @@
-/** Where a compaction is, said while it runs: nine phases, for whoever watches. Live only; what came of it is an event of its own. */
+/**
+ * Progress of a running compaction: nine phases for observers. These
+ * events are live only; the result is a separate, stored event.
+ */
 
 import { setImmediate as nextTick } from "node:timers/promises";
 import type { CompactionPhase, ContextBreakingUpdateEvent } from "../../message/event.ts";
@@ -11,20 +14,20 @@ import type { EventBus } from "../log/event-bus.ts";
 
 export interface PhaseReport {
   readonly phase: CompactionPhase;
-  /** As the provider counts, and its limit. */
+  /** In the provider's tokens, with the limit. */
   readonly tokens: number;
   readonly limit: number;
-  /** What it shall come to. */
+  /** The size to reach. */
   readonly goal?: number;
   readonly strategy?: string;
   readonly priority?: ContextBreakingUpdateEvent["priority"];
-  /** It has ended, and nothing was taken out. */
+  /** The compaction has ended and removed nothing. */
   readonly isSame?: boolean;
-  /** Somebody asked for it. */
+  /** A person asked for it. */
   readonly isByHand?: boolean;
 }
 
-/** Contract: resolves when the report is on its way, so that long work behind it does not hold it up. */
+/** Contract: resolves once the report has been written out, so that long work after it does not delay it. */
 export type WatchPhases = (draft: Draft, report: PhaseReport) => Promise<void>;
 
 export function createPhaseWatch(bus: Pick<EventBus, "emit">, now: () => number): WatchPhases {
@@ -48,12 +51,12 @@ export function createPhaseWatch(bus: Pick<EventBus, "emit">, now: () => number)
         ...(priority === undefined ? {} : { priority }),
       },
     });
-    // What was written goes out with the next turn of the loop.
+    // Written events are flushed on the next turn of the event loop.
     await nextTick();
   };
 }
 
-/** Of each strategy; undefined: it has no phase of its own. */
+/** The phase of a strategy. Undefined if it has none. */
 export function phaseOf(strategy: string): CompactionPhase | undefined {
   if (strategy.startsWith("hybrid:")) return "hybrid";
   return phases.get(strategy);
@@ -72,9 +75,9 @@ const phases: ReadonlyMap<string, CompactionPhase> = new Map([
 ]);
 
 const ofStrategies: ReadonlyMap<string, string> = new Map([
-  ["offload_results", "Moving answered results behind handles…"],
-  ["media_to_handles", "Moving old images and documents behind handles…"],
-  ["duplicate_reads", "Pointing repeated reads at the newest…"],
+  ["offload_results", "Replacing answered results with handles…"],
+  ["media_to_handles", "Replacing old images and documents with handles…"],
+  ["duplicate_reads", "Replacing repeated reads with a pointer to the newest…"],
   ["excerpt", "Choosing the lines that later turns need…"],
   ["truncate", "Cutting the oldest units…"],
 ]);
@@ -105,7 +108,7 @@ function sentenceFor({
     case "hybrid":
       return "Applying hybrid compression…";
     case "success":
-      return isSame ? `Nothing was taken out: ${filled}` : `Context reduced to ${filled}`;
+      return isSame ? `Nothing was removed: ${filled}` : `Context reduced to ${filled}`;
     case "recovery":
       return isByHand
         ? "Starting a fresh conversation…"
@@ -119,10 +122,10 @@ function short(tokens: number): string {
   return tokens < 1000 ? String(tokens) : `${(tokens / 1000).toFixed(1)}k`;
 }
 
-/** Of a text, as much as is looked at for the name of an area. */
+/** Maximum number of characters per text to search for the name of an area. */
 const looksAt = 100_000;
 
-/** The highest area that the conversation mentions. */
+/** The area with the highest priority that the conversation mentions. */
 export function highestArea(
   { messages }: VisibleConversation,
   areas: readonly PriorityArea[],

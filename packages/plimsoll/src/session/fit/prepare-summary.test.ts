@@ -1,6 +1,6 @@
 /**
- * Summaries by a model, with a provider on this machine: asked from the warning on, never waited for, held to the source, and
- * shown after the next compaction. A provider that hangs, fails or lies does no harm.
+ * Summaries by a model, with a provider on this machine. Plimsoll asks for one above the warning threshold, never waits for it,
+ * checks it against the source, and shows it after the next compaction. A provider that hangs, fails or lies does no harm.
  */
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
@@ -102,7 +102,7 @@ const task = "Make the import of orders in src/shop/importer.py faster.";
 const rule = "Never touch the tests.";
 const answer = { role: "assistant", stop_reason: "end_turn" };
 
-/** What the agent says of one week. */
+/** The agent's report on one week. */
 function weather(week: number): string {
   return `The weather in week ${week} was mild.`;
 }

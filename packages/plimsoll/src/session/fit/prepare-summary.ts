@@ -1,4 +1,4 @@
-/** A summary by a model, made ready in the background before it is needed, and held to its source before anyone sees it. */
+/** Asks a model for a summary in the background, before it is needed, and checks it against its source before anyone sees it. */
 
 import { readEvidence } from "../../compact/evidence/evidence.ts";
 import { speechOf } from "../../compact/evidence/speech.ts";
@@ -11,18 +11,18 @@ import { remember } from "../log/log.ts";
 import type { ModelSummary } from "../models/summariser.ts";
 import type { FitWorld } from "./last-resort.ts";
 
-/** The newest part stays as it is, and is not summed up. */
+/** Share of the messages to summarise. The newest ones stay as they are. */
 const oldShare = 0.8;
 const summaryTokens = 1000;
 
-/** From the warning on, once until the next compaction. Without a configured model nothing is done. */
+/** Starts above the warning threshold, once until the next compaction. Does nothing if no model is configured. */
 export function prepareSummary(world: FitWorld, draft: Draft, start: Sized): void {
   const { summariser } = world;
   const { branch } = draft;
   const isWanted = branch.isSummaryWanted && branch.memory.summary === undefined;
   if (summariser === undefined || !isWanted) return;
   branch.isSummaryWanted = false;
-  // Until it is noted the session stays in memory: nobody else may have read it from the store by then.
+  // Until the summary is recorded, the session stays in memory, so that no other copy of it is read from the store meanwhile.
   branch.summariesUnderWay++;
   const end = (): void => {
     branch.summariesUnderWay--;
@@ -30,7 +30,7 @@ export function prepareSummary(world: FitWorld, draft: Draft, start: Sized): voi
   const isTaken = world.background.run(async () => {
     const asked = await summaryTask(world, draft, start).catch(() => undefined);
     if (asked === undefined) return end();
-    // Nobody waits for a model, not even others in the background.
+    // Nothing waits for the model, not even other background work.
     void summariser.summarise({ ...asked.task, signal: world.closing }).then((made) => {
       const isQueued = world.background.run(() =>
         checkSummary(world, draft, { ...asked, made }).finally(end),
@@ -41,7 +41,7 @@ export function prepareSummary(world: FitWorld, draft: Draft, start: Sized): voi
   if (!isTaken) end();
 }
 
-/** Undefined: there is nothing to sum up. */
+/** Undefined if there is nothing to summarise. */
 async function summaryTask(
   world: FitWorld,
   draft: Draft,
@@ -65,7 +65,7 @@ interface Written {
   readonly chain: string;
 }
 
-/** Only what passed the gate is ever shown; what a model could not write, the gate writes itself. */
+/** Only text that passed the fact check is ever shown. If the model failed, the check writes a summary itself. */
 async function checkSummary(
   world: Pick<FitWorld, "count" | "prepareCount" | "now" | "saver">,
   { branch, log, turn }: Draft,

@@ -1,4 +1,4 @@
-/** What Plimsoll learns from a provider's "too long", and that it goes on with as much as there is room for. */
+/** What Plimsoll learns from a provider's "too long" error, and that it then sends as much as the window has room for. */
 
 import { expect, test } from "vitest";
 import {
@@ -21,7 +21,7 @@ function opened(contextWindow?: number): Promise<Engine> {
   return openEngine({ store: "memory", config: { providers } });
 }
 
-/** So many tokens, in lines of their own. */
+/** A text of this many tokens, in different lines. */
 function lines(name: string, tokens: number): string {
   const count = Math.ceil((tokens * 4) / 38);
   const line = (at: number): string => `row ${name}.${at}: value = compute(${at * 7919})`;
@@ -70,7 +70,7 @@ test("what the model has looked up in a turn that turns out too long is counted 
   expect(await turn.rounds?.answered(answer)).toBe("again");
   const lookedUp = turn.rounds?.tokens ?? 0;
   expect(lookedUp).toBeGreaterThan(2_000);
-  // The provider counts as we do, and has some thousands more for what it adds itself.
+  // The provider counts as Plimsoll does, and adds some thousand tokens of its own.
   const inputTokens = view + lookedUp + 8_000;
   const isAgain = await turn.overflowed({
     ...{ kind: "input+output", inputTokens, maxTokens: 10_000 },

@@ -1,4 +1,4 @@
-/** A provider said that a turn is too long: what is learned from it, and what is sent instead. */
+/** Handles a provider's "too long": Plimsoll learns from the error and sends a smaller request. */
 
 import { inProviderTokens, scaleBy } from "../../budget/token-scale.ts";
 import { errorMessage } from "../../message/error.ts";
@@ -14,7 +14,7 @@ import type { Target, Targets } from "../measure/target.ts";
 import { refit } from "./fit.ts";
 import { type Fitted, type FitWorld, outputToSend } from "./last-resort.ts";
 
-/** A turn is sent at most three times. */
+/** Maximum number of retries per turn. */
 const maxRetries = 2;
 
 export interface OverflowWorld extends FitWorld {
@@ -24,20 +24,38 @@ export interface OverflowWorld extends FitWorld {
 export interface Overflowed {
   readonly fitted: Fitted;
   readonly overflow: Overflow;
-  /** How often the turn was sent. */
+  /** Number of times the turn has been sent. */
   readonly attempt: number;
   readonly isBypassed: boolean;
-  /** What the model has looked up in this turn stood behind the request, in our tokens: it is no part of the view. */
+  /**
+   * Tokens, by Plimsoll's count, of the lookups in this turn. They follow
+   * the messages of the request and are not part of the view.
+   */
   readonly lookedUpTokens?: number | undefined;
 }
 
+/**
+ * The retry after an overflow.
+ * What Plimsoll learns (`learnFrom`): if the error states the size of the input, the next projection starts from that figure,
+ * and unless the turn contains lookups, it also corrects the token scale. If the error states the window, Plimsoll believes it
+ * for an hour, provided it is smaller than the known window or the window was unknown. If it states neither, Plimsoll guesses a
+ * window below the refused size, for this session. An error about bytes says nothing about tokens.
+ * How often it tries again: at most twice per turn, and never for a bypassed request. Each time `refit` must find a request that
+ * is smaller by at least a tenth of everything except the head, or an answer length that is shorter and may fit. Without a
+ * retry, the branch compacts on its next turn. After more than two overflows within an hour it starts afresh.
+ * What the client sees: the answer to the attempt that succeeded, or else the provider's own error. The proxy holds an answer
+ * back until the model's first word, for at most five seconds, so a client does not notice the attempts that failed. Once a
+ * stream has begun, an overflow in an inner round that cannot be retried ends the stream with an error event. A library caller
+ * passes the error to `overflowed` and gets a smaller request, or undefined.
+ * Invariant: Plimsoll never sends the refused request again; the view or the answer length is smaller each time.
+ */
 export async function fitAgain(
   context: OverflowWorld,
   draft: Draft,
   { fitted, overflow, attempt, isBypassed, lookedUpTokens = 0 }: Overflowed,
 ): Promise<Fitted | undefined> {
   const { branch, log } = draft;
-  // A request that had room, and only asked for too long an answer, is no sign of a conversation that is too long.
+  // A request that had room and only asked for too long an answer does not mean that the conversation is too long.
   if (overflow.kind !== "input+output")
     rememberInSession(log, { kind: "overflowed", at: context.now() });
   const target = learnFrom(context, draft, fitted, { overflow, attempt, lookedUpTokens });
@@ -60,7 +78,7 @@ export async function fitAgain(
 
 type OverflowReport = Omit<Overflowed, "isBypassed" | "lookedUpTokens">;
 
-/** For whoever watches, and for the table of errors. */
+/** For observers, and for the table of errors. */
 export function announceOverflow(
   context: Pick<OverflowWorld, "now">,
   draft: Draft,
@@ -91,7 +109,7 @@ const belowTooMuch = 0.95;
 
 type Learning = Pick<Overflowed, "overflow" | "attempt"> & { readonly lookedUpTokens: number };
 
-/** What a provider says of itself is better than what Plimsoll thought: its window, and how it counts. */
+/** A provider's own figures for its window and its token count are better than Plimsoll's assumptions. */
 function learnFrom(
   context: Pick<OverflowWorld, "calibrations" | "targets">,
   draft: Draft,
@@ -108,7 +126,7 @@ function learnFrom(
     context.targets.learnWindow(target, limitTokens);
     rememberInSession(log, { kind: "window-named", target: target.key });
   }
-  // Without a figure Plimsoll knows only that this was too much.
+  // Without a figure, Plimsoll knows only that this request was too much.
   const isTooMuch = kind === "input" || kind === "input+output";
   if (limitTokens === undefined && input === undefined && isTooMuch) {
     const refused = { tokens: fitted.tokensAfter + lookedUpTokens, answer };
@@ -119,12 +137,12 @@ function learnFrom(
 }
 
 interface CountedInput {
-  /** The provider's count of all that was sent. */
+  /** The provider's count of everything that was sent. */
   readonly input: number;
   readonly lookedUpTokens: number;
 }
 
-/** The next projection is of the view alone, and so is what Plimsoll measured: what the model has looked up is taken off. */
+/** Lookups are subtracted, because the next projection and Plimsoll's measurement cover the view alone. */
 function learnCount(
   { calibrations }: CalibrationWorld,
   { log, branch }: Draft,
@@ -151,7 +169,7 @@ function guessWindow(
   rememberInSession(log, { kind: "window-guessed", target: key, tokens });
 }
 
-/** The same target, with all that is known of it by now. */
+/** The same target, updated with everything known about it by now. */
 function resolvedAgain(
   targets: Pick<Targets, "resolve" | "narrowed">,
   { log, wire, request: { output } }: Draft,
@@ -168,14 +186,15 @@ function resolvedAgain(
 
 interface Refused {
   readonly tokens: number;
-  /** As long as the request asked for. */
+  /** Maximum length of the answer that the request asked for. */
   readonly answer: number;
 }
 
 /**
- * Half-way between the most that the provider took and what it refused. Some servers keep room for the answer that is asked
- * for, others do not, and a bare refusal does not say: a long answer is made shorter first, which costs nothing; what is
- * refused even so is too long itself.
+ * A guess half-way between the most that the provider accepted and the size it refused, or a little below the
+ * refused size if no smaller one was accepted. Some servers reserve room for the requested answer and others
+ * do not, and a refusal without figures does not say which. A long answer is therefore shortened first, which
+ * costs nothing. If the provider still refuses, the request itself is too long.
  */
 function windowBelow(
   { tokens, answer }: Refused,
@@ -190,10 +209,10 @@ function windowBelow(
   return Math.floor(used > 0 && used < tokens ? (used + tokens) / 2 : tokens * belowTooMuch);
 }
 
-/** An answer of less than this share of its request is not what makes it too long. */
+/** An answer below this share of its request is not the reason why the request is too long. */
 const longAnswer = 0.05;
 
-/** What the provider counted of the request alone. */
+/** The provider's count for the request alone, without the answer. */
 function inputOf(
   { kind, inputTokens, needTokens }: Overflow,
   answerTokens: number,

@@ -1,4 +1,4 @@
-/** Receipts: what a compaction says of itself afterwards, on every wire, and that it agrees with what was sent. */
+/** Receipts: a compaction's report on itself, on every wire, and that it agrees with the request that was sent. */
 
 import { afterEach, describe, expect, test } from "vitest";
 import { diceOf } from "../../../demo/dice.ts";
@@ -18,7 +18,7 @@ afterEach(async () => {
   for (const plimsoll of open.splice(0)) await plimsoll.close();
 });
 
-/** When everything that was to be said of a session has been written down. */
+/** Resolves when all reports of a session are stored. */
 async function receipts(
   plimsoll: Engine,
   session: string,
@@ -27,7 +27,7 @@ async function receipts(
   for (let look = 0; look < 2_000; look++) {
     const found = await receiptsOf(plimsoll.store, session);
     if (found.length >= count) return found;
-    // Large ones are made in a thread, which may have to start first.
+    // Large receipts are made in a thread, which may have to start first.
     await new Promise((go) => setTimeout(go, 5));
   }
   throw new Error(`There are no ${count} receipts.`);

@@ -1,4 +1,4 @@
-/** What a compaction did, said afterwards: the event with its receipt. Made while the request is already on its way. */
+/** Reports a finished compaction: the event with its receipt. It is made after the request has been sent. */
 
 import { shownTokens, type TokenScale } from "../../budget/token-scale.ts";
 import type { VisibleText } from "../../compact/evidence/coherence.ts";
@@ -21,7 +21,7 @@ export interface ReportWorld extends CompactionWorld {
 
 export interface CompactionReport {
   readonly reason: string;
-  /** The view before. */
+  /** The view before the compaction. */
   readonly start: Sized;
   readonly milliseconds: number;
   readonly worth?: Worth;
@@ -81,7 +81,7 @@ export async function receiptOf(
   });
 }
 
-/** Of one text, as much as a person would look at. */
+/** Maximum number of characters per text, about as much as a person would look at. */
 const longestText = 65_536;
 
 function readable({ message, number }: VisibleConversation["messages"][number]): {
@@ -107,7 +107,7 @@ function visibleTexts({ messages }: VisibleConversation): readonly VisibleText[]
   }));
 }
 
-/** Where the texts of ours stand, and whether they say something or only where it is. */
+/** Positions of Plimsoll's own texts, and whether each one is a summary or only names a handle. */
 function ownTexts({ path }: Draft, { view }: Sized): readonly VisibleText[] {
   const at = (index: number): number => path.seqAt(Math.max(0, index)) ?? 0;
   return [

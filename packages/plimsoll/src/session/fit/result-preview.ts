@@ -1,4 +1,7 @@
-/** What of a large result stands behind its reference, as `tool_output_mode` says: nothing, its ends, or what matters in it. */
+/**
+ * The part of a large result that follows its reference, depending on
+ * `tool_output_mode`: nothing, its two ends, or its highlights.
+ */
 
 import { readEvidence } from "../../compact/evidence/evidence.ts";
 import type { FencedText } from "../../compact/summary/prompt.ts";
@@ -17,12 +20,12 @@ import { guardOf } from "../draft/projection.ts";
 import type { Summariser } from "../models/summariser.ts";
 import type { FitWorld } from "./last-resort.ts";
 
-/** No more than this, nor than this share of the result and of the limit. */
+/** Maximum size in bytes, and maximum shares of the result and of the limit. */
 const most = { bytes: 12_288, ofResult: 0.8, ofLimit: 0.05 };
 const bytesPerToken = 4;
 
 export interface Brief {
-  /** For the reference: what follows it. */
+  /** Tells the reference what follows it. */
   readonly followedBy?: FollowedBy;
   readonly text?: string;
 }
@@ -30,7 +33,7 @@ export interface Brief {
 export interface BriefedResult {
   readonly text: string;
   readonly bytes: number;
-  /** Of the message in which it stands, in the log. */
+  /** Number, in the log, of the message that contains the result. */
   readonly number: number;
 }
 
@@ -59,12 +62,12 @@ export async function briefOf(
   return { followedBy: "highlights", text: extract };
 }
 
-/** A request waits no longer than this for a model, however many chunks there are. */
+/** Maximum time a request waits for the model, regardless of the number of chunks. */
 const timeoutMs = 10_000;
-/** A longer text of a tool would be shown to the model in part. */
+/** The model would see a longer tool text only in part. */
 const fencedChars = 4000;
 
-/** A model's words are held to their source like those of a summary. */
+/** Asks the model for an extract. It must pass the same fact check as a summary. */
 function asking(
   { closing, count }: Pick<BriefWorld, "closing" | "count">,
   summariser: Summariser,

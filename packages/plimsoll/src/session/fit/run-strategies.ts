@@ -1,6 +1,6 @@
 /**
- * A compaction: strategies propose, one after the other, until the goal is met. What a strategy proposes is taken
- * when it makes the request smaller and no less valid; otherwise it is dropped, and the next one goes on from there.
+ * Runs a compaction: strategies propose edits one after the other until the goal is met. Plimsoll accepts a proposal if it makes
+ * the request smaller and no less valid. Otherwise it drops the proposal, and the next strategy continues from the same state.
  */
 
 import { sameScale, shownTokens } from "../../budget/token-scale.ts";
@@ -41,7 +41,9 @@ export async function compact(world: CompactionWorld, task: CompactionTask): Pro
   return { ...state, edits: anchoredTogether(task.draft, state.edits) };
 }
 
-/** Nothing is truncated when a lesser loss has saved this share, and there is room for a while. */
+/**
+ * Plimsoll does not truncate if milder strategies have saved this share and the request fills at most this share of the limit.
+ */
 const enough = { savedShare: 0.3, filledShare: 0.8 };
 
 function isEnough({ start, goal }: CompactionTask, { measured }: Sized): boolean {
@@ -82,7 +84,7 @@ async function tryStrategy(
     case "invalid":
       return failed(proposed.reason);
     case "unvalidated":
-      // Truncation in whole units needs no second opinion when there is none to be had.
+      // Truncation removes whole units, so it is accepted even if the validator itself failed.
       return strategy.isLastResort
         ? { ...proposed.compaction, failures: [...state.failures, proposed.reason] }
         : failed(proposed.reason);
@@ -95,7 +97,7 @@ type Announce = (
   conversation: VisibleConversation,
 ) => Promise<void>;
 
-/** The area is looked for once: it takes as long as all words of the conversation. */
+/** The priority area is determined only once, because that means searching all texts of the conversation. */
 function announcer(
   { watch, areas }: Pick<CompactionWorld, "watch" | "areas">,
   { draft, goal, progressScale = { limit: goal.limitTokens, scale: sameScale } }: CompactionTask,
@@ -124,20 +126,23 @@ function namedArea(
   return priority === undefined ? {} : { priority };
 }
 
-/** A request must not wait for ever. */
+/** A request must not wait forever. */
 const proposalTimeoutMs = 10_000;
 
 function tooSlow(): never {
   throw new Error("it took too long");
 }
 
-/** In tokens; where media are the trouble, in media. */
+/** Compares tokens, or media if media are the problem. */
 function isSmaller({ media }: Goal, one: Sized, other: Sized): boolean {
   const hasFewer = media !== undefined && (one.media < other.media || one.bytes < other.bytes);
   return hasFewer || one.measured.total < other.measured.total;
 }
 
-/** What a note announced has come, and a new summary takes the place of the old one: they say nothing any more. */
+/**
+ * Reverts texts that no longer apply: a warning note after the compaction
+ * that it announced, and a summary that a new one replaces.
+ */
 function spentTexts(
   draft: Draft,
   { view }: Sized,
@@ -171,7 +176,7 @@ type ProposedCompaction =
   | { readonly kind: "invalid"; readonly reason: string }
   | { readonly kind: "pointless" };
 
-/** What the compaction comes to with what a strategy proposes. */
+/** The compaction so far plus the proposals of one strategy. */
 async function withProposals(
   world: CompactionWorld,
   { draft, goal }: CompactionTask,
@@ -211,7 +216,7 @@ async function editsFrom(
   return makeEdits(making, proposals);
 }
 
-/** The archive keeps no entry whose handle no edit names any more. */
+/** Removes archive entries whose handle no edit names any more. */
 function withMade(state: Compaction, made: MadeEdits, { edits, sized }: Candidate): Compaction {
   const handles = new Set(edits.map(({ action }) => ("handle" in action ? action.handle : "")));
   return {
@@ -223,7 +228,7 @@ function withMade(state: Compaction, made: MadeEdits, { edits, sized }: Candidat
   };
 }
 
-/** Edits of this step whose handle is no longer shown: the one that is shown now covers them. */
+/** Edits of this step whose handle the view no longer shows get the new handle, which covers their content too. */
 function underNewHandle(
   { edits }: Compaction,
   before: readonly NewEdit[],
@@ -242,7 +247,10 @@ function summaryHandle(edits: readonly NewEdit[]): string | undefined {
   return edits.flatMap(({ action }) => (action.kind === "insert" ? (action.handle ?? []) : []))[0];
 }
 
-/** What this step has made so far, and takes back: a new summary takes the place of the last one, also of this very step. */
+/**
+ * The edits of this step so far, plus the reverts it needs. A new
+ * summary replaces the last one, even if this same step made that.
+ */
 function pending(
   draft: Draft,
   { edits, sized }: Compaction,
@@ -263,7 +271,7 @@ function pending(
   return [...made, ...spent];
 }
 
-/** What is shorter than the notice in its place stays. */
+/** Keeps only edits that save tokens: content that is shorter than its notice stays. */
 function worthwhile({ media }: Goal, edits: readonly NewEdit[]): readonly NewEdit[] {
   const isKept = ({ action, tokensBefore, tokensAfter }: NewEdit): boolean =>
     action.kind === "insert" ||
@@ -272,7 +280,7 @@ function worthwhile({ media }: Goal, edits: readonly NewEdit[]): readonly NewEdi
   return edits.filter(isKept);
 }
 
-/** What the text of each edit costs. */
+/** Sets the size of each edit's text. */
 async function withSizes(
   { facts }: Pick<CompactionWorld, "facts">,
   { wire, targets }: Draft,

@@ -1,4 +1,4 @@
-/** The chain of strategies as the configuration wants it, with what it is given of this process. */
+/** The configured chain of strategies, with the tools of this process that it needs. */
 
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { strategiesFor } from "../../compact/chain.ts";
@@ -34,7 +34,7 @@ export function usualChain(
   return [offloadFirst(config), ...chosen];
 }
 
-/** Each sentence once: strategies run again and again. There are only so many sentences. */
+/** Emits each sentence only once, because strategies run again and again. The number of different sentences is small. */
 function createWarning(): (sentence: string) => void {
   const said = new Set<string>();
   return (sentence) => {
@@ -44,7 +44,7 @@ function createWarning(): (sentence: string) => void {
   };
 }
 
-/** Loaded with its first use: a model that is not there is said then, and word vectors take its place. */
+/** The model is loaded on first use. If it is missing, that is reported then, and word vectors are used instead. */
 function embedderOf({ embedder: place }: Config): { readonly embedder?: Embedder } {
   if (place === undefined) return {};
   let loading: Promise<Embedder> | undefined;
@@ -59,12 +59,12 @@ function offloadFirst({ agent, context_config }: Config): Strategy {
   const order = context_config?.breaking_strategy?.chain_order ?? [];
   return answeredResults({
     threshold: agent?.result_offload_threshold,
-    // Excerpts, the default, are chosen from the originals.
+    // Excerpts, the default, are chosen from the original texts.
     isAllOrNothing: order.length === 0,
   });
 }
 
-/** Exact where that is quick, else by the usual ratio: for texts that are compared, not sent. */
+/** Exact if that is quick, otherwise an estimate by the usual ratio. Only for texts that are compared, not sent. */
 export function countWith(counter: SessionTokenCounter): (text: string) => number {
   return (text) => counter.countNow(usualTokenizer, text)?.tokens ?? Math.ceil(text.length / 4);
 }

@@ -1,4 +1,4 @@
-/** The note that tells the model that its window fills. */
+/** The note that tells the model that its window is filling up. */
 
 import { warning } from "../../message/edit.ts";
 import { fillingNote } from "../../text/for-models.ts";
@@ -10,7 +10,7 @@ import { countOfEdits } from "../log/view.ts";
 import type { CompactionWorld } from "./compaction.ts";
 import { editMakingFor, type MadeEdits, makeEdits } from "./edits-from-proposals.ts";
 
-/** Tells the model, behind the last message, that the window fills; undefined when that cannot be done. */
+/** Adds the note after the last message. Returns undefined if that is not possible. */
 export async function addNote(
   world: NoteWorld,
   draft: Draft,
@@ -20,7 +20,7 @@ export async function addNote(
   await draft.path.load();
   const { edits } = await noteEdits(world, draft, start, filled);
   remember(draft.branch, { kind: "warned", edits: countOfEdits(start.view) });
-  // Plimsoll says nothing where the note does not fit behind the last message or would break a rule.
+  // Plimsoll leaves the note out if it does not fit or would break a rule.
   const noted = await propose(world, draft, edits, isRoomy);
   if (noted.kind !== "valid") return undefined;
   const { sized } = noted;
@@ -47,10 +47,12 @@ function noteEdits(
     hasArchive: true,
   });
   const text = fillingNote(Math.floor(filled * 100), compactTool(draft, start));
-  return makeEdits(making, [{ kind: "insert", after: 0, text, reason: "The window fills." }]);
+  return makeEdits(making, [
+    { kind: "insert", after: 0, text, reason: "The window is filling up." },
+  ]);
 }
 
-/** Only where the model has the tool. */
+/** The name of the tool, if the request offers it to the model. */
 function compactTool(draft: Draft, { tools }: Sized): string | undefined {
   const offer = offerIn(draft);
   return tools.elements.length === 0 ? undefined : offer?.own.nameOf("compact_context");

@@ -1,6 +1,6 @@
 /**
- * Money's sake beside a head: system prompt and tools stay whatever is taken out, so they neither fill the room of the
- * conversation nor count among what is left of it.
+ * Compactions that save money, with a large head. System prompt and tools always stay, so
+ * they do not count towards fullness or towards the rest after a compaction.
  */
 
 import { expect, test, vi } from "vitest";
@@ -26,12 +26,12 @@ const minute = 60 * second;
 
 interface Scene {
   readonly window: number;
-  /** Of system prompt and tools together, in our tokens. */
+  /** Size of system prompt and tools together, in Plimsoll's tokens. */
   readonly head: number;
-  /** Of the room beside the head, by the request after the pause. */
+  /** Share of the room next to the head that the request after the pause fills. */
   readonly filled: number;
   readonly maxTokens?: number;
-  /** The provider's tokens for one that Plimsoll estimates. */
+  /** The number of provider tokens per token that Plimsoll estimates. */
   readonly factor?: number;
   readonly cost?: Config["cost"];
   readonly pause?: number;
@@ -39,14 +39,14 @@ interface Scene {
 
 interface Seen {
   readonly outcome: string;
-  /** Whether anything was tried. */
+  /** Whether a compaction was tried. */
   readonly isTried: boolean;
   readonly reasons: readonly string[];
-  /** Of the room beside the head: what is sent of the conversation. */
+  /** Share of the room next to the head that the sent conversation takes. */
   readonly left: number;
 }
 
-/** So many tokens, in lines of their own. */
+/** A text of this many tokens, in different lines. */
 function lines(name: string, tokens: number): string {
   const count = Math.ceil((tokens * 4) / 30);
   const line = (at: number): string => `row ${name}.${at}: value = compute(${at * 7919})`;
@@ -56,7 +56,7 @@ function lines(name: string, tokens: number): string {
 
 const turns = 24;
 
-/** Calls and results until the room is as full as it is to be, the last of them after a pause. */
+/** Adds calls and results until the room is as full as wanted, the last one after a pause. */
 async function afterPause(scene: Scene): Promise<Seen> {
   const { window, head, factor = 1, maxTokens = 32_000, cost = {}, pause = 10 * minute } = scene;
   let now = 1_800_000_000_000;
@@ -99,7 +99,7 @@ async function afterPause(scene: Scene): Promise<Seen> {
       return { outcome, isTried: tries > 0, reasons, left };
     }
     const missing = ((scene.filled - left) * room) / (turns - at) / factor;
-    // A few tokens stand around them.
+    // The wrapping takes a few tokens.
     messages.push(called(wire, `c${at}`), result(wire, `c${at}`, lines(`${at}`, missing - 45)));
     now += at === turns - 1 ? pause : 20 * second;
   }
@@ -127,7 +127,7 @@ test.each([
 test("the share from which on it is one is that of the room beside the head", async () => {
   const seen = await afterPause({ ...large, filled: 0.57, cost: { compact_from: 0.5 } });
   expect(seen.reasons).toEqual(["cold"]);
-  // Half of what was there.
+  // Half of the size before.
   expect(seen.left).toBeGreaterThan(0.25);
   expect(seen.left).toBeLessThan(0.3);
 });

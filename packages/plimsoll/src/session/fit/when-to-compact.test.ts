@@ -22,16 +22,16 @@ afterEach(async () => {
 });
 
 interface Asked {
-  /** Of the limit, as we count. */
+  /** Share of the limit, by Plimsoll's count. */
   readonly filled: number;
   readonly usage?: Partial<Usage>;
   readonly mark?: JsonObject;
-  /** No usage is reported. */
+  /** The provider reports no usage. */
   readonly isSilent?: boolean;
   readonly model?: string;
 }
 
-/** A conversation with a model, filled as far as it is said, by a clock that can be set. */
+/** A conversation with a model, filled as far as wanted, with a clock that can be set. */
 async function talkWith(
   cost: Config["cost"] = {},
   usualModel = "claude-sonnet-4-5",
@@ -66,7 +66,7 @@ async function talkWith(
   const ask = async (asked: Asked): Promise<string> => {
     const { filled, usage, mark, isSilent = false, model = usualModel } = asked;
     const missing = Math.round(filled * limitTokens - filledTokens);
-    // One token for each word, and a few for what stands around them.
+    // One token per word, plus a few for the wrapping.
     const text = "water ".repeat(Math.max(1, missing - 10));
     const block = { type: "text", text, ...(mark === undefined ? {} : { cache_control: mark }) };
     messages.push({ role: "user", content: [block] });
@@ -101,7 +101,7 @@ async function talkWith(
   return { ask, reasons, wait };
 }
 
-/** Many turns, so that there is something to take out. */
+/** Many turns, so that there is something to remove. */
 async function fill(talk: { ask: (asked: Asked) => Promise<string> }, to: number, more = {}) {
   for (let step = 1; step <= 8; step++) await talk.ask({ filled: (to * step) / 8, ...more });
 }
@@ -202,7 +202,7 @@ describe("when it is due", () => {
   });
 });
 
-/** What each request costs, turn by turn, under a window that never forces anything. */
+/** Cost of each request, turn by turn, with a window that never forces a compaction. */
 async function billsOf(wire: "anthropic" | "openai-chat", seed: number, secondsPerTurn: number) {
   const model = wire === "anthropic" ? "claude-sonnet-4-5" : "gpt-4.1";
   const list = priceListOf(wire === "anthropic" ? "anthropic" : "openai", model);
@@ -230,7 +230,7 @@ async function billsOf(wire: "anthropic" | "openai-chat", seed: number, secondsP
   });
   const { prices } = list;
   if (prices === undefined) throw new Error("These models have prices.");
-  /** What a compacted request costs more than the same one without the compaction: the last, and what is new. */
+  /** How much more a compacted request costs than the same request without the compaction. */
   const priceAt = (turn: number): number => {
     const last = sizes.plimsoll[turn - 1] ?? 0;
     const grown = (sizes.none[turn] ?? 0) - (sizes.none[turn - 1] ?? 0);
@@ -249,7 +249,7 @@ test.each(runs)(
     const { none, plimsoll, prices, stepUsd } = await billsOf(wire, seed, seconds);
     expect(prices.length).toBeGreaterThan(1);
     expect(none).toHaveLength(plimsoll.length);
-    // A cache goes in steps: one of them more or less is no matter of policy.
+    // A cache works in steps. One step more or less does not matter.
     const price = Math.max(...prices) + stepUsd;
     let above = 0;
     for (const [turn, usd] of plimsoll.entries()) {

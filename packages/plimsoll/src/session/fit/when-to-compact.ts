@@ -1,4 +1,4 @@
-/** When a compaction is made: when it must be, and before that only when it pays. */
+/** Decides when to compact: when it is necessary, and before that only when it saves money. */
 
 import { inOwnTokens, inProviderTokens, scaleBetween } from "../../budget/token-scale.ts";
 import type { Config } from "../../config/schema.ts";
@@ -19,8 +19,8 @@ import type { PricesOf } from "../measure/prices.ts";
 import type { Fitted } from "./last-resort.ts";
 
 /**
- * wait: it goes as it is. compact: it is made smaller; for money's sake alone (`isVoluntary`), or because it is full, which
- * may wait for a while, or because it must be.
+ * wait: send the request as it is. compact: make it smaller first. It may be voluntary, just to save money
+ * (`isVoluntary`). It may be due because the window is full, which can wait a while. Or it may be forced.
  */
 export type Timing =
   | { readonly kind: "wait" }
@@ -29,9 +29,9 @@ export type Timing =
       readonly reason: "compact" | "forced" | "cold" | "pays";
       readonly isVoluntary: boolean;
       readonly worth?: Worth;
-      /** What the next request costs more than without it, once it is known how large it is. */
+      /** Extra cost of the next request because of the compaction, given the size after it. */
       readonly priceOf?: (tokensAfter: number) => number;
-      /** Before correction: nothing larger is worth it. */
+      /** Maximum size after the compaction, before calibration. A larger result would not be worth it. */
       readonly mostTokens?: number;
     };
 
@@ -41,22 +41,22 @@ interface World {
   readonly now: () => number;
 }
 
-/** A compaction goes this deep, so that it is rare. */
+/** A compaction reduces the request to this share of the limit, so that compactions are rare. */
 const depth = 0.5;
-/** And leaves so much of the room beside the head. */
+/** It leaves at least this share of the room that the head does not take. */
 const restLeft = 0.4;
 
-/** The size to aim at. The head cannot be taken out: of the rest, enough is left to be worth something. */
+/** The size to aim for. The head cannot be removed, so enough of the rest stays to be useful. */
 export function usualGoal(limit: number, head: number): number {
   return Math.max(limit * depth, head + (limit - head) * restLeft);
 }
 
-/** For money's sake alone: as deep as any other, and at least half of what is beside the head goes. */
+/** The size to aim for if the compaction only saves money: as deep as usual, and at least half of everything except the head. */
 function earlyGoal({ limit, projection: { tokens, head } }: AssessedView): number {
   return Math.min(usualGoal(limit, head), head + (tokens - head) * depth);
 }
 
-/** As many turns are expected as there were (what has lasted, lasts), within these. */
+/** Plimsoll expects as many further turns as there were so far, within these bounds. */
 const expected = { least: 3, most: 100 };
 export const waits: Timing = { kind: "wait" };
 
@@ -72,7 +72,7 @@ export function timingOf(
   const isForced = verdict.isForced || verdict.overTokens > 0;
   const afterTokens = usualGoal(before.limit, before.projection.head);
   const worth = worthNow(world, draft, start, { guard, before, afterTokens });
-  // Limits of agents are for what a model can bear, and not for money.
+  // Agent limits exist because models get worse with long input, not to save money.
   const mayWait = !isForced && guard.own.agentLimit === undefined && !isCold(world, draft);
   if (mayWait && worth !== undefined && worth.savedUsd <= 0) return waits;
   return {
@@ -83,7 +83,7 @@ export function timingOf(
   };
 }
 
-/** Below the line at which a compaction is due: only where it is cheaper, and the last one has paid. */
+/** Below the threshold for a compaction, Plimsoll compacts only if that saves money and the previous compaction has paid off. */
 function earlyTiming(
   world: World,
   draft: Draft,
@@ -93,7 +93,7 @@ function earlyTiming(
   const { when = "cold", compact_from: from = guard.thresholds.warn } = world.config.cost ?? {};
   const { branch } = draft;
   const { hasServerSideHistory } = draft.request;
-  // Nobody knows how full a window is whose size nobody has named.
+  // If nobody has stated the size of the window, nobody knows how full it is.
   const isGuess = draft.targets[0].limit.windowSource === "fallback";
   const isFull = !isGuess && filledBesideHead(before) >= from;
   if (!isFull || when === "forced" || hasServerSideHistory === true) return waits;
@@ -117,12 +117,12 @@ function earlyTiming(
   };
 }
 
-/** What the head takes no compaction gives back, whether the limit gave way to it or not: it fills nothing here. */
+/** No compaction can remove the head, so it does not count towards fullness here, whether or not the limit was raised for it. */
 function filledBesideHead({ limit, projection: { tokens, head } }: AssessedView): number {
   return head < limit ? (tokens - head) / (limit - head) : 0;
 }
 
-/** From here on a compaction is forced, as the guard sees it. */
+/** The size at which the guard forces a compaction. */
 function forcedFrom(
   { limit, isBesideHead, projection }: AssessedView,
   { thresholds }: Guard,
@@ -131,7 +131,7 @@ function forcedFrom(
   return head + (limit - head) * thresholds.block;
 }
 
-/** System prompt and tools: what stands before every edit. */
+/** System prompt and tools. They come before every edit. */
 function prefixOf({ measured }: Sized, { projection }: AssessedView): number {
   const scale = scaleBetween(measured.total, projection.tokens);
   return inProviderTokens(measured.system + measured.tools, scale);
@@ -160,11 +160,11 @@ function priceAt(
 interface Weighing {
   readonly guard: Guard;
   readonly before: AssessedView;
-  /** What is left of the request. */
+  /** Size of the request after the compaction. */
   readonly afterTokens: number;
 }
 
-/** Undefined: prices or the state of the cache are not known. */
+/** Undefined if the prices or the state of the cache are unknown. */
 function worthNow(
   world: World,
   draft: Draft,
@@ -192,7 +192,7 @@ function worthNow(
   );
 }
 
-/** A cache that lives long is dearer to write. */
+/** Writing to a long-lived cache costs more. */
 function listFor({ pricesOf }: World, { targets, request }: Draft): PriceList {
   const list = pricesOf(targets[0]);
   const { prices } = list;
@@ -205,16 +205,19 @@ function cachedNow(world: World, draft: Draft): number {
   return known === undefined || isCold(world, draft) ? 0 : known.tokens;
 }
 
-/** Caches that keep what they like may keep it longer than they say: an assumption on the long side, for who is wrong here pays. */
+/**
+ * Automatic caches may keep content longer than documented. Plimsoll assumes this longer
+ * lifetime, because too short an assumption would trigger compactions that cost money.
+ */
 const automaticSeconds = 3600;
 
-/** What the provider had of this conversation is gone by now. A clock that went back says nothing. */
+/** Whether the provider's cache for this conversation has expired. A clock that went backwards proves nothing. */
 function isCold({ pricesOf, now }: World, { branch, targets, request }: Draft): boolean {
   const rule = pricesOf(targets[0]).cache;
   const seconds = secondsOf(rule, request.hasLongMarks === true);
   if (branch.memory.caches === undefined || seconds === undefined) return false;
   const cache = cacheOf({ branch, targets });
-  // What one model has read is nothing to another.
+  // One model cannot use what another model has cached.
   return cache === undefined || now() - cache.at > seconds * 1000;
 }
 
@@ -229,7 +232,7 @@ function secondsOf(rule: CacheRule, hasLongMarks: boolean): number | undefined {
   }
 }
 
-/** What a turn leaves behind for the next decision: what the provider has now, how fast the conversation grows. */
+/** Records facts for the next decision: what the provider has cached now, and how fast the conversation grows. */
 export function noteTurn(
   { pricesOf, now }: Omit<World, "config">,
   branch: BranchState,
@@ -248,11 +251,11 @@ export function noteTurn(
     cachedTokens: usage && cachedTokens(list.cache, usage),
     ...(sentLength === undefined ? {} : { sentLength }),
   });
-  // What the turn of a compaction itself saves is in its price.
+  // The savings of the compacting turn itself are already part of its price.
   if (!isSmaller) payBack(branch, list, tokensBefore - tokensAfter);
 }
 
-/** At the price of the cache, which is the least that it would have cost to send it all. */
+/** Counted at the cache price, the least it would have cost to send everything. */
 function payBack(branch: BranchState, { prices }: PriceList, keptTokens: number): void {
   const { debtUsd: debt = 0 } = branch.memory;
   if (debt === 0 || prices === undefined) return;
@@ -264,7 +267,7 @@ function cacheOf({ branch, targets }: Pick<Draft, "branch" | "targets">): KnownC
   return branch.memory.caches?.find(({ target }) => target === targets[0].key);
 }
 
-/** What the provider has after a turn; undefined: nothing is known. */
+/** Tokens that the provider has cached after a turn. Undefined if unknown. */
 function cachedTokens(rule: CacheRule, usage: Usage): number | undefined {
   const { cacheReadTokens: read, cacheWriteTokens: written, inputTokens } = usage;
   const isReported = read !== undefined || written !== undefined;
@@ -278,7 +281,7 @@ function cachedTokens(rule: CacheRule, usage: Usage): number | undefined {
   }
 }
 
-/** A compaction for money's sake was made: no other one before this one has paid. */
+/** Records the price of a compaction that was made to save money. No other one is made until this one has paid off. */
 export function owe(branch: BranchState, priceUsd: number): void {
   const { usd } = withPrice({ usd: branch.memory.debtUsd ?? 0 }, { priceUsd });
   remember(branch, { kind: "owes", debtUsd: usd });

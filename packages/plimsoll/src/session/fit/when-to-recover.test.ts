@@ -1,4 +1,4 @@
-/** Recovery: when a conversation starts afresh, what the handover says, and that nothing of ours ever ends a conversation. */
+/** Recovery: when a conversation starts afresh, what the handover says, and that Plimsoll never ends a conversation by itself. */
 
 import { afterEach, describe, expect, test } from "vitest";
 import { diceOf } from "../../../demo/dice.ts";
@@ -60,7 +60,7 @@ interface Request {
 }
 type Prepared = PreparedTurn<Request>;
 
-/** A talk that can be led turn by turn. */
+/** A conversation that a test can drive turn by turn. */
 class Talk {
   readonly session: Session;
   readonly #random = diceOf(3);
@@ -88,7 +88,7 @@ class Talk {
     return prepared;
   }
 
-  /** Until a turn ends like this. */
+  /** Takes turns until one ends with this outcome. */
   async until(kind: Prepared["outcome"]["kind"], tokens = 300): Promise<Prepared> {
     for (let turn = 0; turn < 60; turn++) {
       const prepared = await this.say(tokens);

@@ -1,12 +1,12 @@
-/** When a conversation starts afresh: too many overflows, a milestone, or a wish. */
+/** Decides when a conversation starts afresh: after too many overflows, at a milestone, or on request. */
 
 import type { BranchState, SessionLog } from "../log/log.ts";
 
 const hourMs = 3_600_000;
-/** More than this within an hour: the conversation does not get along with its window. */
+/** More overflows than this within an hour mean that the conversation does not work with its window. */
 const overflowsAllowed = 2;
 
-/** Why this turn is to start afresh; undefined when it is not. */
+/** The reason why this turn must start afresh, or undefined. */
 export function mustRecover(
   log: SessionLog,
   { memory: { mustRecover: wanted } }: BranchState,

@@ -1,4 +1,4 @@
-/** Answers of our own tools, and results that come while they are on their way. */
+/** Answers of Plimsoll's own tools, and results that arrive while the tools work. */
 
 import { expect, test } from "vitest";
 import { PlimsollError } from "../../message/error.ts";
@@ -16,7 +16,7 @@ const read = {
   input: '{"ref_id":"pl_x"}',
 } as const;
 
-/** As many tokens as characters. */
+/** Counts one token per character. */
 function asked(remaining: number, compact: () => Promise<Compacted> = () => Promise.reject()) {
   const left = { remaining };
   const unsaved: unknown[] = [];

@@ -1,4 +1,4 @@
-/** Calls of Plimsoll's own tools, answered for whoever runs the tools of a library session. */
+/** Answers calls to Plimsoll's own tools for the caller that runs the tools of a library session. */
 
 import { PlimsollError } from "../../message/error.ts";
 import type { Message, ToolCallPart } from "../../message/message.ts";
@@ -14,13 +14,13 @@ import type { TurnBudget } from "./tool-budget.ts";
 import { resultMessage } from "./tool-output.ts";
 
 export interface AnsweredCall {
-  /** The answer as a tool's result: append it. */
+  /** The answer as a tool result. Append it. */
   readonly message: Message;
   readonly text: string;
   readonly isError: boolean;
 }
 
-/** What is asked about. */
+/** The turn that a call belongs to. */
 export interface AskedTurn {
   readonly draft: Draft;
   readonly budget: TurnBudget;
@@ -28,7 +28,10 @@ export interface AskedTurn {
   readonly findTools: (query: string) => Promise<OwnAnswer>;
 }
 
-/** Null: it is no call of ours. One after the other, for each has the room that those before it left. */
+/**
+ * Null if the call is not for one of Plimsoll's tools. Calls are answered one after
+ * the other, because each gets the room that the previous ones left.
+ */
 export async function answerCall(
   context: Pick<TurnContext, "own" | "exclusively" | "config">,
   turn: AskedTurn,
@@ -57,7 +60,7 @@ export async function answerCall(
   });
 }
 
-/** Other results may have taken the room meanwhile: looked at and taken in one step. */
+/** Other results may have taken the room meanwhile, so checking and taking it is one step. */
 function taken({ draft, budget }: AskedTurn, asked: OwnAsked, answer: OwnAnswer): AnsweredCall {
   const { offer, call } = asked;
   const whole = messageFor(asked, answer);

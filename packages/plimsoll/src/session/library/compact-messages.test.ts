@@ -1,4 +1,6 @@
-/** A list of messages brought to a budget, outside of any session: it fits, it is valid, it has no handles, and nothing is recorded. */
+/**
+ * A list of messages reduced to a budget, outside any session: it fits, it is valid, it has no handles, and nothing is recorded.
+ */
 
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { requestsOf, WIRES } from "../../../test/generate/conversations.ts";
@@ -82,7 +84,7 @@ describe.each(WIRES)("%s", (wire) => {
     expect(error.code).toBe("BREAKER_FAILED");
     expect(error.fields["budget"]).toBe(5);
     expect(error.fields["tokens"]).toBeGreaterThan(5);
-    expect(error.message).toMatch(/cannot be brought to 5 tokens: \d+ must stay/);
+    expect(error.message).toMatch(/cannot be reduced to 5 tokens, because \d+ must stay/);
   });
 
   test("a receipt is made when it is asked for, without handles", async () => {

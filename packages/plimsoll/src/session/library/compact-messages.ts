@@ -1,4 +1,4 @@
-/** A list of messages compacted once, outside of any session: Plimsoll records nothing, and gives out no handles. */
+/** Compacts a list of messages once, outside any session. Plimsoll records nothing and creates no handles. */
 
 import { sameScale } from "../../budget/token-scale.ts";
 import type { Count } from "../../budget/tokenizer.ts";
@@ -31,10 +31,10 @@ export interface OneOffWorld extends CompactionWorld {
 export interface OneOffTask {
   readonly wire: Wire;
   readonly messages: readonly JsonObject[];
-  /** For the messages; Plimsoll counts neither tools nor a system prompt outside of them. */
+  /** Maximum number of tokens of the messages. Tools, and a system prompt outside the messages, are not counted. */
   readonly budget: number;
   readonly model?: string;
-  /** Another way to count than that of the model. */
+  /** A way of counting that replaces the model's. */
   readonly count?: {
     readonly tokenizer: string;
     readonly textsOf: (message: Message) => readonly string[];
@@ -46,13 +46,13 @@ export interface OneOff {
   readonly tokensBefore: number;
   readonly tokensAfter: number;
   readonly strategies: readonly string[];
-  /** What Plimsoll tried in vain. */
+  /** Failed attempts. */
   readonly failures: readonly string[];
-  /** Made when the caller asks for it: it takes as long as the compaction. */
+  /** Made on request, because it takes as long as the compaction. */
   readonly receipt: () => Promise<Receipt>;
 }
 
-/** Contract: throws BREAKER_FAILED where the messages do not fit after all that Plimsoll could do. */
+/** Contract: throws BREAKER_FAILED if the messages still do not fit after everything was tried. */
 export async function compactOnce(world: OneOffWorld, task: OneOffTask): Promise<OneOff> {
   const { budget } = task;
   const draft = await draftOf(world, task);
@@ -65,7 +65,7 @@ export async function compactOnce(world: OneOffWorld, task: OneOffTask): Promise
   if (tokensAfter > budget)
     throw new PlimsollError(
       "BREAKER_FAILED",
-      `The conversation cannot be brought to ${budget} tokens: ${tokensAfter} must stay. Give a larger budget.`,
+      `The conversation cannot be reduced to ${budget} tokens, because ${tokensAfter} must stay. Set a larger budget.`,
       { fields: { tokens: tokensAfter, budget, failures: compaction.failures.join("; ") } },
     );
   return {
@@ -81,10 +81,10 @@ export async function compactOnce(world: OneOffWorld, task: OneOffTask): Promise
   };
 }
 
-/** A compaction that misses its budget by a little is tried again, a little deeper. */
+/** A compaction that misses its budget by a little is repeated, a little deeper. */
 const depths = [1, 0.8, 0.6, 0.4, 0.2];
 
-/** The first compaction that keeps to the budget, or the smallest where none does. */
+/** The first compaction that meets the budget, or else the smallest one. */
 async function compactTo(
   budget: number,
   world: CompactionWorld & Pick<OneOffWorld, "strategies">,
@@ -129,7 +129,7 @@ async function draftOf(
   });
 }
 
-/** Messages in a log of their own, which nobody stores. */
+/** Puts the messages into a separate log that is never stored. */
 function recordApart(
   wire: Wire,
   turn: Draft["turn"],

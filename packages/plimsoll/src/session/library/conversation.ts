@@ -1,4 +1,4 @@
-/** What was said in a session, as it has it in memory: messages, their hashes and their sums. */
+/** The conversation of a session in memory: messages, their hashes and their sums. */
 
 import type { JsonObject } from "../../message/json.ts";
 import type { Wire } from "../../wire/format/wire.ts";
@@ -20,14 +20,14 @@ interface Appending {
   readonly branch: string;
 }
 
-/** A session speaks the wire of its first turn, whatever later ones are sent in. */
+/** A session keeps the wire of its first turn, even if later turns are sent on another one. */
 export function useWire(state: SessionState, wire: Wire): void {
   state.wire ??= wire;
   if (state.log.record.wire !== state.wire.name)
     state.log.record = { ...state.log.record, wire: state.wire.name };
 }
 
-/** Puts what was appended since the last turn into the log: the cost of a turn is the cost of this. */
+/** Adds the messages appended since the last turn to the log. The cost of a turn is the cost of this step. */
 export async function appendPending(
   context: Pick<TurnContext, "facts">,
   state: SessionState,
@@ -74,7 +74,7 @@ function take(
   state.totals = addMessages(state.totals, messages);
 }
 
-/** The store and the log in memory had parted: Plimsoll puts the whole conversation where the store is now. */
+/** The store and the log in memory had diverged. Adds the whole conversation to the log as it is now in the store. */
 export async function reopen(
   context: Pick<TurnContext, "sessions" | "facts" | "now">,
   state: SessionState,
@@ -104,7 +104,7 @@ function branchOf(log: SessionLog, agent: string | undefined): string {
   return branches.find((record) => record.agent === agent)?.id ?? "main";
 }
 
-/** Another tokenizer: Plimsoll counts the whole conversation anew, once. */
+/** If the tokenizer changes, Plimsoll counts the whole conversation again, once. */
 async function useRuler(
   context: Pick<TurnContext, "facts">,
   state: SessionState,
@@ -122,7 +122,7 @@ async function useRuler(
   take(state, sentMessages, messages);
 }
 
-/** The conversation goes on with the first choice of an answer. Gives its tokens. */
+/** Continues the conversation with the first choice of an answer. Returns its tokens. */
 export async function takeAnswer(
   context: Pick<TurnContext, "facts">,
   state: SessionState,
@@ -138,7 +138,7 @@ export async function takeAnswer(
   return messages.reduce((sum, { tokens }) => sum + tokens, 0);
 }
 
-/** Goes on where an earlier session stopped: its messages are known, only their counts may be of another ruler. */
+/** Continues an earlier session. Its messages are known, but their counts may come from another tokenizer. */
 export async function resume(
   context: Pick<TurnContext, "facts" | "targets">,
   state: SessionState,

@@ -1,4 +1,7 @@
-/** What stands in place of a result that was granted a handle: as true, as harmless and as useful as in the proxy, and never dearer than granted. */
+/**
+ * The reference for a result that was granted a handle: as correct,
+ * harmless and useful as in the proxy, and never larger than granted.
+ */
 
 import fc from "fast-check";
 import { afterEach, beforeAll, describe, expect, test } from "vitest";
@@ -32,15 +35,15 @@ interface Setting {
 }
 
 interface Shown {
-  /** In place of the result. */
+  /** The text that replaces the result. */
   readonly text: string;
   readonly handle: string;
-  /** Of the request in which it stands. */
+  /** Tokens of the request that contains it. */
   readonly tokens: number;
   readonly limit: number;
 }
 
-/** One call of `fetch`, and what the next request shows of its result. */
+/** One call of `fetch`, and its result as the next request shows it. */
 async function shownOf(output: unknown, setting: Setting = {}): Promise<Shown> {
   const { window = 60_000, sentMessages = "Go.", tools = [fetchTool] } = setting;
   const model = {

@@ -1,4 +1,4 @@
-/** Results that were granted a handle: they are in the log whole, and the model sees a reference. */
+/** Results that were granted a handle: the log has them in full, and the model sees a reference. */
 
 import type { NewEdit } from "../../message/edit.ts";
 import { errorMessage } from "../../message/error.ts";
@@ -23,7 +23,7 @@ import { reportDegraded } from "../log/report.ts";
 
 type ReferablePart = Extract<Part, { kind: "text" | "image" | "document" }>;
 
-/** A shorter text is no longer than what would be said of it. */
+/** A shorter text would be no longer than its reference. */
 const leastChars = 600;
 
 export function isReferable(part: Part): part is ReferablePart {
@@ -34,14 +34,14 @@ export function isReferable(part: Part): part is ReferablePart {
 export interface Reference {
   readonly tool: string;
   readonly handle: string;
-  /** What the tool that reads it is called here. */
+  /** Name, in this request, of the tool that reads the handle. */
   readonly readingTool?: string | undefined;
   readonly brief?: Brief | undefined;
 }
 
 /**
- * Neither the handle nor what our tools will be called is known before the result is in the log: a reference with these costs
- * no less than the real one.
+ * Placeholder values. Before the result is in the log, neither its handle nor the name of the
+ * reading tool is known. A reference with these values costs at least as much as the real one.
  */
 export const anyReference = { handle: anyHandle, readingTool: "plimsoll999_read_result" };
 
@@ -55,13 +55,16 @@ export function referenceTo(part: ReferablePart, { brief = {}, ...reference }: R
 
 const toolBudget = "tool_budget";
 
-/** What is new at the end of a conversation, and which of its results were granted a handle: names of tools by call. */
+/**
+ * The number of new messages at the end of a conversation, and the results among
+ * them that were granted a handle, as tool names by call id.
+ */
 export interface Granted {
   readonly newMessages: number;
   readonly tools: ReadonlyMap<string, string>;
 }
 
-/** Contract: what cannot be stored, or would make the request invalid, is not done: the results stand there whole. */
+/** Contract: if the edits cannot be stored or would be invalid, they are not made, and the results stay in full. */
 export async function showReferences(
   world: FitWorld,
   draft: Draft,
@@ -75,13 +78,13 @@ export async function showReferences(
       const results = resultsIn(draft, pathIndexes, granted.tools);
       if (results.length > 0) await replace(world, draft, { pathIndexes, results });
     } catch (error) {
-      reportDegraded(draft, "view", `no references could be made: ${errorMessage(error)}`);
+      reportDegraded(draft, "view", `the references could not be made: ${errorMessage(error)}`);
     }
   });
 }
 
 interface GrantedResult {
-  /** Of what is new. */
+  /** Index among the new messages. */
   readonly message: number;
   readonly part: number;
   readonly inner: number;
@@ -90,7 +93,7 @@ interface GrantedResult {
 }
 
 interface Leaving {
-  /** Where what is new stands on the path. */
+  /** Indexes of the new messages on the path. */
   readonly pathIndexes: readonly number[];
   readonly results: readonly GrantedResult[];
 }
@@ -112,7 +115,7 @@ function resultsIn(
   });
 }
 
-/** What `tool_output_mode` shows behind the references was not granted: it is shown where it fits all the same. */
+/** Previews from `tool_output_mode` were not part of the grant. They are added only if they still fit. */
 async function replace(world: FitWorld, draft: Draft, leaving: Leaving): Promise<void> {
   await draft.path.load();
   const briefs = await briefsOf(world, draft, leaving);
@@ -173,7 +176,7 @@ async function madeOf(
         kind: "replace",
         ...place,
         place: "undefined",
-        reason: "The result did not fit into what was left of the window.",
+        reason: "The result did not fit into the rest of the window.",
         textFor: ({ handle }) =>
           referenceTo(content, { tool, handle, readingTool, brief: briefs[index] }),
       }),
@@ -182,7 +185,7 @@ async function madeOf(
   return { ...made, edits: await withSizes(world, draft, made.edits) };
 }
 
-/** What each text of ours costs. */
+/** Sets the size of each text that Plimsoll added. */
 async function withSizes(
   { facts }: FitWorld,
   { targets: [{ ruler }] }: Draft,

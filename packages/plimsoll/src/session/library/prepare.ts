@@ -1,4 +1,4 @@
-/** From what was appended to a request that can be sent: recorded, measured, made to fit. */
+/** From appended messages to a request that can be sent: recorded, measured, made to fit. */
 
 import type { Count } from "../../budget/tokenizer.ts";
 import type { ToolDefinition } from "../../message/tool.ts";
@@ -39,7 +39,7 @@ export interface PrepareWorld extends TurnContext {
   readonly turns: TurnServices;
 }
 
-/** The steps of a turn of the proxy, from the session's own memory instead of a request. */
+/** The same steps as a turn of the proxy, but from the session's memory instead of a request. */
 export async function prepare(
   context: PrepareWorld,
   state: SessionState,
@@ -70,7 +70,7 @@ export async function prepare(
   return handOver(context, state, { opened, read, budget });
 }
 
-/** The log that everybody has: the store and the one in memory may have parted, or it was let go and read again. */
+/** Switches to the log that everyone else uses. The store may have moved on, or the log may have been evicted and read again. */
 async function followLog(context: TurnContext, state: SessionState, ruler: Ruler): Promise<void> {
   if (state.log.isAbandoned) await reopen(context, state, ruler);
   else state.log = await context.sessions.current(state.log);
@@ -90,11 +90,11 @@ interface PlacedTurn {
   readonly placed: Placed;
 }
 
-/** What goes with the conversation: system prompt, tools, and what both weigh. */
+/** The parts of a request around the conversation: system prompt, tools, and their sizes. */
 interface ReadHeading extends Omit<Heading, "target"> {
   readonly targets: Draft["targets"];
   readonly head: Preamble;
-  /** Behind the conversation. */
+  /** Size of the text after the conversation. */
   readonly tail: Count;
   readonly skills: Count;
   readonly offer?: OwnOffer;
@@ -118,7 +118,7 @@ async function readHeading(
   return offer === undefined ? read : { ...read, offer };
 }
 
-/** What was appended since the last turn joins the log. */
+/** Adds the messages appended since the last turn to the log. */
 async function place(
   context: TurnContext,
   state: SessionState,
@@ -141,7 +141,7 @@ interface Opened {
   readonly budget: TurnBudget;
 }
 
-/** The turn is the session's open one, and its tool budget begins. */
+/** Makes the turn the session's open one and starts its tool budget. */
 async function handOver(
   { pricesOf }: TurnContext,
   state: SessionState,
@@ -192,7 +192,7 @@ function mainBranch(state: SessionState, at: number): ReturnType<typeof startNew
   return startNewBranch(log, { relation: "new", forkSeq: null, agent, at });
 }
 
-/** What a turn can be made from, beside what was said. */
+/** Everything a turn is made from, except the conversation. */
 interface Heading {
   readonly options: PrepareOptions;
   readonly prompt: BuiltPrompt;
@@ -201,7 +201,7 @@ interface Heading {
   readonly target: Target;
 }
 
-/** One text is a section that stays. */
+/** A single text becomes one section that does not change. */
 function promptOf(system: PrepareOptions["system"]): BuiltPrompt {
   if (system === undefined) return { system: [], tail: "" };
   return buildPrompt(typeof system === "string" ? [{ name: "base", content: system }] : system);
@@ -242,13 +242,13 @@ async function headOf(
   return value;
 }
 
-/** Tools of ours; whether they belong in the request is another matter. */
+/** Plimsoll's tools. Whether they belong in the request is decided later. */
 async function offerOf(
   context: TurnContext,
   state: SessionState,
   { options, tools, wire, target }: Heading,
 ): Promise<OwnOffer | undefined> {
-  // In another wire's words no answer has a form of this provider's own.
+  // If the session's wire differs, no answer is in this provider's own form.
   const defersNatively = target.defersNatively && (state.wire ?? wire) === wire;
   const key = [options.tools, tools, target.ruler.key, wire.name, defersNatively];
   if (isFor(state.offer, key)) return state.offer.value;
@@ -261,7 +261,7 @@ async function offerOf(
   return value;
 }
 
-/** What the further fields of a request say of its tools. What cannot be read has plans that we do not know. */
+/** The tool settings in the request's further fields. If they cannot be read, Plimsoll assumes that its tools are not wanted. */
 function plansOf(wire: Wire, { extra }: PrepareOptions): AskedTools["request"] {
   if (extra === undefined) return {};
   try {
@@ -273,7 +273,7 @@ function plansOf(wire: Wire, { extra }: PrepareOptions): AskedTools["request"] {
   }
 }
 
-/** The tool budget ends the conversation with this turn: the same is said as when the guard does. */
+/** The tool budget ends the conversation with this turn. Reports it in the same way as the guard does. */
 function reportForcedEnd({ debug }: TurnContext, { draft, fitted }: Turn): void {
   if (fitted.outcome !== "final" || fitted.isFinal) return;
   const { log, turn, targets } = draft;
@@ -297,7 +297,7 @@ function reportForcedEnd({ debug }: TurnContext, { draft, fitted }: Turn): void 
   recordError(
     draft,
     "RECOVERY_TRIGGERED",
-    "The context budget for tool results was used up: the turn goes as the last one.",
+    "The context budget for tool results is used up, so this turn is sent as the last one.",
     { tokens: tokensAfter, limit },
   );
 }

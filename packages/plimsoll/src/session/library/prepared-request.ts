@@ -1,4 +1,4 @@
-/** A library turn on its way to the model: the draft that is made to fit, and the request that comes of it. */
+/** A library turn on its way to the model: the draft that is made to fit, and the resulting request. */
 
 import { addCounts } from "../../budget/measure.ts";
 import type { Count } from "../../budget/tokenizer.ts";
@@ -24,19 +24,19 @@ import type { Turn } from "../turn/turn.ts";
 import { searchedIn, withMessages, withSearches } from "./request-messages.ts";
 import type { PreparedTurn, SessionState } from "./state.ts";
 
-/** `toolsAllowed` and `toolsDenied`: of `tools`, only these are offered; calls of others are denied by the tool budget. */
+/** `toolsAllowed` and `toolsDenied` restrict which `tools` are offered. The tool budget denies calls to any others. */
 export interface PrepareOptions extends ToolRules {
   /** `provider/model`, e.g. `anthropic/claude-sonnet-5`. */
   readonly target: string;
-  /** Where a provider speaks several: openai-responses instead of openai-chat. */
+  /** For providers with several wires, for example openai-responses instead of openai-chat. */
   readonly wire?: WireName;
-  /** As one text, or in sections: then Plimsoll puts those that change from turn to turn behind the conversation. */
+  /** One text, or sections. Plimsoll puts sections that change from turn to turn after the conversation. */
   readonly system?: string | readonly PromptSection[];
-  /** False: the request is not marked for the provider's cache. */
+  /** False: the request gets no marks for the provider's cache. */
   readonly cacheMarks?: boolean;
   readonly tools?: readonly ToolDefinition[];
   readonly maxOutputTokens?: number;
-  /** Further fields for the request, in the provider's own words: `stream`, `temperature`, … */
+  /** Further fields of the request, in the provider's own format: `stream`, `temperature`, … */
   readonly extra?: JsonObject;
 }
 
@@ -47,15 +47,15 @@ interface Drafting {
   readonly targets: Draft["targets"];
   readonly options: PrepareOptions;
   readonly wire: Wire;
-  /** Those that may be called. */
+  /** Tools that may be called. */
   readonly tools: readonly ToolDefinition[];
   readonly offer?: OwnOffer;
   readonly load: Path["load"];
   readonly isLast?: NonNullable<DraftRequest["isLast"]>;
   readonly prompt: BuiltPrompt;
-  /** What comes behind the conversation. */
+  /** Size of the text after the conversation. */
   readonly tail: Count;
-  /** Of the system prompt. */
+  /** Size of the skills in the system prompt. */
   readonly skills: Count;
 }
 
@@ -111,7 +111,7 @@ function pathIn(
   });
 }
 
-/** What was said so far; the caller may append more before the request is written. */
+/** A copy of the messages so far, because the caller may append more before the request is written. */
 function requestOf(sentMessages: readonly JsonObject[], drafting: Drafting): DraftRequest {
   const { options, wire, targets, isLast } = drafting;
   const { length } = sentMessages;
@@ -122,7 +122,7 @@ function requestOf(sentMessages: readonly JsonObject[], drafting: Drafting): Dra
   };
 }
 
-/** The request as the validator reads it. */
+/** The request in the form that the validator reads. */
 function composed(
   sentMessages: readonly JsonObject[],
   { options, wire, targets, tools, prompt, offer }: Drafting,
@@ -138,7 +138,9 @@ function composed(
   );
 }
 
-/** How long an answer the request asks for; the caller may give a thinking budget, or another length, among the further fields. */
+/**
+ * Length of the answer that the request asks for. The caller may set a thinking budget, or another length, in the further fields.
+ */
 function outputOf(wire: Wire, options: PrepareOptions, target: Target): OutputSize {
   const written = lengthOf(options, target);
   const { extra } = options;
@@ -151,7 +153,7 @@ function outputOf(wire: Wire, options: PrepareOptions, target: Target): OutputSi
   };
 }
 
-/** What cannot be read says nothing of an answer. */
+/** Fields that cannot be read say nothing about the answer's length. */
 function readPlans(wire: Wire, body: Uint8Array): Partial<WireRequest> {
   try {
     return wire.body.read(body, readSlices(body));
@@ -160,12 +162,12 @@ function readPlans(wire: Wire, body: Uint8Array): Partial<WireRequest> {
   }
 }
 
-/** Where the caller names no length, Plimsoll does: some wires want one, and there is no more room than this. */
+/** If the caller gives no length, Plimsoll uses the reserve: some wires require a length, and there is no more room than this. */
 function lengthOf({ maxOutputTokens }: PrepareOptions, { limit }: Target): number {
   return maxOutputTokens ?? limit.reserve;
 }
 
-/** A request for a shorter answer, where there is no room for the one it asks for. */
+/** Asks for a shorter answer if there is no room for the requested length. */
 function withOutput(wire: Wire, request: JsonObject, output: OutputSize | undefined): JsonObject {
   if (output === undefined) return request;
   const body = encodeMessage(request);
@@ -175,7 +177,7 @@ function withOutput(wire: Wire, request: JsonObject, output: OutputSize | undefi
   };
 }
 
-/** The validator reads a conversation in the words of its own wire, whichever wire the request goes out on. */
+/** The validator reads a conversation in its own wire's format, even if the request is sent on another wire. */
 function inWords(visibleTools: VisibleTools, from: Wire, to: Wire): VisibleTools {
   if (from === to) return visibleTools;
   const tools = visibleTools.elements.flatMap(
@@ -184,7 +186,7 @@ function inWords(visibleTools: VisibleTools, from: Wire, to: Wire): VisibleTools
   return { ...visibleTools, elements: tools.map((tool) => encodeMessage(to.tools.encode(tool))) };
 }
 
-/** Of the caller's tools, those that may be called. */
+/** The caller's tools that may be called. */
 export function allowedTools({
   tools = [],
   ...rules
@@ -197,7 +199,7 @@ interface Composing {
   readonly targets: readonly [Target, ...Target[]];
   readonly tools: readonly ToolDefinition[];
   readonly system: readonly SystemText[];
-  /** The list of tools, where it is not the caller's own. */
+  /** The list of tools, if it differs from the caller's. */
   readonly visibleTools?: VisibleTools;
 }
 
@@ -217,7 +219,7 @@ function bodyOf(
   return visibleTools === undefined ? body : withVisibleTools(wire, body, visibleTools);
 }
 
-/** Plimsoll's tools come behind the caller's; where Plimsoll holds some of those back, its list replaces the caller's. */
+/** Plimsoll's tools follow the caller's. If some of those are deferred, Plimsoll's list replaces the caller's. */
 function withVisibleTools(
   { fields }: Wire,
   body: JsonObject,
@@ -232,7 +234,7 @@ function withVisibleTools(
   };
 }
 
-/** Offered alone in a turn that must be the last one. */
+/** The only tool offered in a turn that must be the last one. */
 export const finalReport: ToolDefinition = {
   name: "agent__final_report",
   description: ownToolTexts.finalReport,
@@ -279,7 +281,7 @@ export function preparedTurn(state: SessionState, preparing: Preparing): Prepare
   };
 }
 
-/** The prompt with marks for the provider's cache, unless the caller wants none or has set marks itself. */
+/** The prompt with marks for the provider's cache, unless the caller does not want marks or has set its own. */
 function markedPrompt(
   { hasMarks }: Pick<SessionState, "hasMarks">,
   { opened, draft, wire, options, prompt, pricesOf }: Preparing,
@@ -297,7 +299,7 @@ function markedPrompt(
   });
 }
 
-/** Everything of the request but its messages. */
+/** The whole request except its messages. */
 function bodyBeside(
   { opened: { fitted }, wire, options, tools }: Preparing,
   system: readonly SystemText[],
@@ -312,7 +314,7 @@ function bodyBeside(
   return bodyOf(wire, composing, []);
 }
 
-/** What a provider's client library throws: a status, and the provider's own body. */
+/** Reads the error of a provider's client library: a status, and the provider's own body. */
 export function readRejection(error: unknown): {
   readonly status: number;
   readonly body: JsonValue;

@@ -1,4 +1,4 @@
-/** The messages of a library request: what the view shows of the conversation, in the words of the wire that it goes out on. */
+/** The messages of a library request: the view of the conversation, in the format of the request's wire. */
 
 import type { JsonObject, JsonValue } from "../../message/json.ts";
 import type { Message } from "../../message/message.ts";
@@ -11,14 +11,20 @@ import type { ConversationState } from "./state.ts";
 interface VisibleMessages {
   readonly length: number;
   readonly patches: readonly Patch[];
-  /** A cache mark at the end of the last message; what changes from turn to turn comes behind it. */
+  /** A cache mark at the end of the last message. The text that changes from turn to turn follows it. */
   readonly end?: JsonValue;
   readonly tail: string;
-  /** Whether the request lists a tool. Absent: the provider does not hold tools back itself, so it does not know searches in its own form. */
+  /**
+   * Whether the request lists a tool. Absent if the provider does not defer
+   * tools itself and so does not know searches in its own form.
+   */
   readonly isListed?: (name: string) => boolean;
 }
 
-/** Plimsoll makes the list when the caller reads it: a caller that only measures a turn should not wait for a copy of a long conversation. */
+/**
+ * The list is made when the caller reads it, so that a caller that only
+ * measures a turn does not wait for a copy of a long conversation.
+ */
 export function withMessages(
   body: JsonObject,
   wire: Wire,
@@ -54,7 +60,7 @@ function messagesFor(
   return withTail(wire, end === undefined ? spoken : withLastMarked(wire, spoken, end), tail);
 }
 
-/** Where the provider knows searches in its own form they stay as the model made them, for tools that the request lists. */
+/** If the provider knows its own form of searches, they stay as the model made them, as far as the request lists the tools. */
 export function withSearches(
   { tools: { deferral } }: Wire,
   messages: readonly JsonObject[],
@@ -65,7 +71,10 @@ export function withSearches(
   return messages.map((message) => deferral.plain(message, isListed));
 }
 
-/** On the last message that is not an answer: an answer that the caller has begun comes behind what changes, and may take no mark. */
+/**
+ * Marks the last message that is not an answer. An answer that the caller
+ * has begun follows the changing text and may not carry a mark.
+ */
 function withLastMarked(
   wire: Wire,
   messages: readonly JsonObject[],
@@ -90,7 +99,7 @@ export function searchedIn(
   return isNative ? { isListed: (name) => catalogue.has(name) } : {};
 }
 
-/** Behind the whole conversation, but before an answer that the caller has begun. */
+/** At the end of the conversation, but before an answer that the caller has begun. */
 function withTail(
   wire: Wire,
   messages: readonly JsonObject[],
@@ -107,7 +116,7 @@ function withTail(
   return messages.toSpliced(index + 1, 0, wire.edit.ownMessage({ text: tail }));
 }
 
-/** A provider signs its reasoning; another provider can do nothing with it, and would refuse the request. */
+/** A provider signs its reasoning. Another provider cannot use it and would reject the request. */
 function withoutReasoning({ role, parts }: Message): Message {
   return { role, parts: parts.filter(({ kind }) => kind !== "reasoning") };
 }

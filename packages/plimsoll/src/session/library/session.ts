@@ -1,4 +1,4 @@
-/** A session as the library gives it to an agent: append, prepare, call the model, commit. */
+/** A library session as an agent uses it: append, prepare, call the model, commit. */
 
 import { errorMessage } from "../../message/error.ts";
 import type { PlimsollEvent, PlimsollEventType } from "../../message/event.ts";
@@ -39,24 +39,24 @@ export type { WireOfProvider } from "./prepare.ts";
 /** Contract: one call at a time. Appended messages are stored with the next commit. */
 export interface Session {
   readonly id: string;
-  /** A message of any wire format, or the neutral form. */
+  /** A message in any wire format or the neutral form. */
   append(message: JsonObject | Message): Promise<void>;
   prepare<Request = JsonObject>(options: PrepareOptions): Promise<PreparedTurn<Request>>;
-  /** The provider rejected the request as too long: give its error here, and send what comes back instead. */
+  /** Call this with the provider's error if it rejected the request as too long. Send the returned turn instead. */
   overflowed<Request = JsonObject>(error: unknown): Promise<PreparedTurn<Request> | undefined>;
-  /** A response, or the stream of its events. `unsaved`: the store failed, and will be tried again. */
+  /** A response, or the stream of its events. `unsaved`: the store failed; Plimsoll will try again. */
   commit(answer: unknown): Promise<Saved>;
-  /** A call of a tool that Plimsoll answers itself; null: it is not one, run it. */
+  /** For a call to one of Plimsoll's own tools. Null: it is not one of them, so run it yourself. */
   answer(call: ToolCallPart): Promise<AnsweredCall | null>;
-  /** Whether the result of a call fits as it is, as a handle, or not at all. */
+  /** Tells whether a call's result fits as it is, as a handle, or not at all. */
   readonly toolBudget: SessionToolBudget;
-  /** Takes back an edit and all that was made with it; without a number, the last one. */
+  /** Undoes an edit and all edits made together with it. Without a number: the last one. */
   undo(edit?: number): Promise<Steered>;
-  /** A name for the view as it is now. */
+  /** Gives the present view a name. */
   checkpoint(label?: string): Promise<string>;
   restore(point: RestorePoint): Promise<Steered>;
   compact(options?: CompactOptions): Promise<Compacted>;
-  /** Something is finished: the next turn starts afresh, with a handover. */
+  /** A piece of work is finished: the next turn starts afresh, with a handover. */
   milestone(options?: ResetOptions): Promise<void>;
   /** Starts afresh now. */
   reset(options?: ResetOptions): Promise<Compacted>;
@@ -70,11 +70,11 @@ export interface SessionSource {
   readonly log: SessionLog;
   readonly agent?: string;
   readonly priority?: 1 | 2 | 3;
-  /** Messages of the log, when an earlier session goes on. */
+  /** Messages of the log, if an earlier session continues. */
   readonly sentMessages: readonly JsonObject[];
 }
 
-/** What a session needs of the world. */
+/** The world that a session needs. */
 export type SessionContext = SteerContext & BudgetWorld & PrepareWorld;
 
 export function createSession(
@@ -136,14 +136,14 @@ export function createSession(
       if (state.draft === undefined || sent === undefined) return null;
       const draft = await currentDraft(context, state.draft);
       const compact = (): Promise<Compacted> => steering.compact(log.record.id, {});
-      // What is found is told with the next turn that is prepared.
+      // Tools that a search finds are part of the next prepared turn.
       const findTools = async (query: string): Promise<OwnAnswer> => {
         const isBehindAnother = draft.branch.memory.found?.turn === draft.turn.id;
         const innerTokens = Math.max(0, budget.spent);
         const search = { query, before: sent(), innerTokens, isBehindAnother };
         const load = (): Promise<FoundTools> => loadTools(context, draft, search);
         const { answer } = await whileEditing(draft.log, load);
-        // The next turn may be another process's.
+        // Another process may run the next turn.
         await context.saver.save(draft.log);
         return answer;
       };
@@ -164,7 +164,7 @@ export function createSession(
   };
 }
 
-/** Plimsoll may have let the log go since, and have read it from the store again. */
+/** The log may have been evicted from memory and read from the store again since then. */
 async function currentDraft(
   { sessions }: Pick<TurnContext, "sessions">,
   draft: Draft,
@@ -182,7 +182,9 @@ async function commit(
 ): Promise<Saved> {
   const { open, wire } = state;
   if (open === undefined || wire === undefined) {
-    throw usage("commit without prepare: call prepare first, and commit its answer once.");
+    throw usage(
+      "There is no prepared turn to commit. Call prepare first, and commit its answer once.",
+    );
   }
   state.open = undefined;
   const { answer, failure } = await readAnswer(open.wire, given);
@@ -206,7 +208,7 @@ async function commit(
     budget.answered({ tokens, calls: calls.length, inputTokens });
     state.denial = undefined;
   }
-  if (failure !== undefined) throw usage(`The answer could not be read to its end: ${failure}`);
+  if (failure !== undefined) throw usage(`The answer could not be read to the end: ${failure}`);
   return saved;
 }
 
@@ -219,7 +221,7 @@ const statuses = {
 
 interface ReadAnswer {
   readonly answer: Answer;
-  /** What went wrong while the stream was read; what had come until then is in the answer. */
+  /** The error while the stream was read. The answer contains everything received until then. */
   readonly failure?: string;
 }
 

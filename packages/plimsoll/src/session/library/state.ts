@@ -1,4 +1,4 @@
-/** What a session of the library has in memory. */
+/** The state of a library session in memory. */
 
 import type { Limit } from "../../budget/limit.ts";
 import type { Measurement } from "../../budget/measure.ts";
@@ -24,18 +24,18 @@ export interface SessionState extends ConversationState, MadeState {
   readonly priority?: 1 | 2 | 3;
   readonly pending: (JsonObject | Message)[];
   open: OpenRequest | undefined;
-  /** Of the last turn that was prepared. */
+  /** The draft of the last prepared turn. */
   draft: Draft | undefined;
   sent: (() => Fitted) | undefined;
-  /** The tool budget was used up, and nothing has been answered since. */
+  /** The tool budget was used up, and there has been no answer since then. */
   denial: Denial | undefined;
 }
 
-/** Everything that was said, in the session's wire. */
+/** The whole conversation, in the session's wire. */
 export interface ConversationState {
   wire: Wire | undefined;
   readonly sentMessages: JsonObject[];
-  /** Of each message that was said; the sums are of all before it. */
+  /** For each message. `sumsBefore` has the sum of all messages before it. */
   readonly links: Link[];
   readonly messages: LogMessage[];
   readonly sumsBefore: Sum[];
@@ -45,14 +45,14 @@ export interface ConversationState {
   hasMarks: boolean;
 }
 
-/** What is the same from turn to turn, and made once. */
+/** Values that stay the same from turn to turn and are made only once. */
 export interface MadeState {
   tools: Remembered<readonly ToolDefinition[]> | undefined;
   head: Remembered<Preamble> | undefined;
   offer: Remembered<OwnOffer | undefined> | undefined;
 }
 
-/** What is the same from turn to turn is made once. */
+/** A value with the key it was made for. */
 export interface Remembered<T> {
   readonly key: readonly unknown[];
   readonly value: T;
@@ -69,24 +69,24 @@ interface OpenRequest {
   readonly turn: Turn;
   readonly wire: Wire;
   readonly prepared: () => PreparedTurn;
-  /** The tool budget begins, also anew when what is sent has changed. */
+  /** Starts the tool budget, and restarts it if the request has changed. */
   readonly begin: () => Promise<void>;
 }
 
-/** `Request` is the type that the provider's client gives to its request; it is not checked. */
+/** `Request` is the type that the provider's client library uses for requests. It is not checked. */
 export interface PreparedTurn<Request = JsonObject> {
   readonly id: string;
-  /** What was done to make it fit. `refused`: nothing more can be done, do not send it. */
+  /** How the turn was made to fit. `refused`: nothing more can be done; do not send it. */
   readonly outcome: {
     readonly kind: Outcome;
     readonly tokensBefore: number;
     readonly tokensAfter: number;
   };
-  /** In the target's wire format: hand it to the provider's client as it is. */
+  /** In the target's wire format. Pass it to the provider's client library as it is. */
   readonly request: Request;
   readonly measurement: Measurement;
-  /** As the guard used it for this turn. */
+  /** The limit that the guard used for this turn. */
   readonly limit: Limit;
-  /** The calls in an answer to this turn, whatever wire it came over. */
+  /** The calls in an answer to this turn, regardless of its wire. */
   toolCalls(answer: unknown): readonly ToolCallPart[];
 }

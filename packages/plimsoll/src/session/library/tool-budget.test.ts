@@ -1,4 +1,4 @@
-/** Results of every form, counted by the strictest tokenizer, before they are in the conversation. */
+/** Results of every form, counted by the strictest tokenizer before they join the conversation. */
 
 import { expect, test } from "vitest";
 import { measurement } from "../../budget/measure.ts";
@@ -10,7 +10,7 @@ import { type BudgetedTurn, createTurnBudget, type TurnBudget } from "./tool-bud
 
 type Defaults = NonNullable<Config["defaults"]>;
 
-/** A token for each so many characters. */
+/** Characters per token. */
 const rates = new Map([
   ["coarse", 10],
   ["fine", 2],
@@ -40,7 +40,7 @@ function turn(
 ): BudgetedTurn {
   const tokens = 1000;
   const target = {
-    // Beside the answer's room.
+    // In addition to the room for the answer.
     limit: { named: limit + 1024, reserve: 4000 },
     ruler: {
       key: "k",
@@ -109,7 +109,7 @@ test("neutral parts stay what they are, and an image costs what its provider mak
 test("what JSON cannot hold is refused, and takes nothing", async () => {
   const { publicApi } = await begun();
   const before = publicApi.remaining;
-  expect(() => publicApi.reserve(call, { id: 1n })).toThrowError(/text, JSON or parts/);
+  expect(() => publicApi.reserve(call, { id: 1n })).toThrowError(/text, JSON or neutral parts/);
   expect(publicApi.remaining).toBe(before);
 });
 

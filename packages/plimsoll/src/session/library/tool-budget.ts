@@ -1,4 +1,4 @@
-/** The tool budget of a session: results on their way into the conversation, counted before they are in it. */
+/** The tool budget of a session: counts results before they join the conversation. */
 
 import {
   inProviderTokens,
@@ -29,61 +29,74 @@ import { anyReference, isReferable, referenceTo } from "./granted-handles.ts";
 import { type Output, outputOf, resultMessage, textBytes } from "./tool-output.ts";
 
 export type ToolGrant = Grant & {
-  /** The result, or what the model is told instead: append it. */
+  /** The result, or the text for the model instead of it. Append this message. */
   readonly message: Message;
 };
 
-/** Which call a result belongs to. */
+/** The call that a result belongs to. */
 export type CallOf = Pick<ToolCallPart, "id" | "name">;
 
 /**
- * What the results of a turn's calls may take, from `prepare` to the next `prepare`. Results may come at the same time and in
- * any order. Before the first `prepare` nothing is known, and everything is granted.
+ * The room for results of a turn's calls, from one `prepare` to the next. Results may arrive at the same
+ * time and in any order. Before the first `prepare` nothing is known, so everything is granted.
  */
 export interface SessionToolBudget {
-  /** A result: text, JSON, neutral parts, or an Error. What is granted is taken at once; append the message of the grant. */
+  /**
+   * A result: text, JSON, neutral parts, or an Error. A granted result takes its room at once. Append the message of the grant.
+   */
   reserve(call: CallOf, output: unknown): ToolGrant;
-  /** What `reserve` would answer now; nothing is taken. */
+  /** Returns what `reserve` would return now, but takes no room. */
   preview(call: CallOf, output: unknown): ToolGrant;
   /** Whether it makes sense to run a tool now: this one, or any. */
   canExecute(name?: string): boolean;
-  /** By the tokenizer, of all that are configured, that makes the most of it. */
+  /** By the configured tokenizer that gives the highest count. */
   countTokens(text: string): number;
   readonly remaining: number;
-  /** A result was denied for want of room: so is every further one, and the next turn is the last if there is no room then either. */
+  /**
+   * A result was denied because there was no room. All further results are
+   * denied too. The next turn is the last one if there is still no room.
+   */
   readonly isExceeded: boolean;
 }
 
 export interface TurnBudget {
   readonly publicApi: SessionToolBudget;
-  /** A turn goes out. */
+  /** A turn is about to be sent. */
   begin(turn: BudgetedTurn): Promise<void>;
-  /** The model has answered: what the provider says now of the request is better than what was thought of it. */
+  /** The model has answered. The provider's figure for the request now replaces the estimate. */
   answered(answer: BudgetedAnswer): void;
-  /** The view has become shorter; before correction. Results gain nothing: what is older was never in their way. */
+  /**
+   * The view has become shorter, by this many tokens before calibration.
+   * Results gain no room, because older content was never in their way.
+   */
   freed(tokens: number): void;
-  /** Taken since the turn went out, by its answer and by results; as the guard counts. */
+  /** Tokens taken by the answer and by results since the turn was sent, in the provider's tokens. */
   readonly spent: number;
-  /** Of the first result of this turn for which there was no room; undefined in a last turn, which has none for any. */
+  /**
+   * Set by the first result of this turn that was denied for lack of room. Undefined in a final turn, which has no room for any.
+   */
   readonly denial: Denial | undefined;
-  /** As the guard counts. */
+  /** In the provider's tokens. */
   weigh(message: Message): number;
-  /** A call was answered by Plimsoll itself, with so much; as the guard counts. */
+  /** Plimsoll answered a call itself and used this many tokens, in the provider's tokens. */
   spend(tokens: number): void;
-  /** What one answer of our own tools may take. */
+  /** Maximum size of one answer of Plimsoll's own tools. */
   readonly answerRoom: number;
-  /** Names of the tools by call, whose results are to be shown as references. Each is given once. */
+  /** Tool names by call id, for results to show as references. Each is returned once. */
   takeHandles(): ReadonlyMap<string, string>;
 }
 
-/** Whether it would be denied again, by what is known of the next turn: of another model, or once usage was reported, there may be room. */
+/**
+ * Whether the result would be denied again, given the size of the next
+ * turn. A different model, or reported usage, may leave room.
+ */
 export type Denial = (next: LastTurn) => boolean;
 
 export interface BudgetedAnswer {
-  /** Before correction. */
+  /** Before calibration. */
   readonly tokens: number;
   readonly calls: number;
-  /** What the provider reported of the request. */
+  /** Input tokens that the provider reported for the request. */
   readonly inputTokens?: number | undefined;
 }
 
@@ -91,9 +104,9 @@ export interface BudgetedTurn {
   readonly fitted: Fitted;
   readonly targets: readonly [Target, ...Target[]];
   readonly rules: ToolRules;
-  /** The one tool that a last turn may call; undefined in any other turn. */
+  /** The only tool that a final turn may call. Undefined in any other turn. */
   readonly lastTool: string | undefined;
-  /** Tools of ours that the first handle would bring in; before correction. */
+  /** Size of Plimsoll's tools that the first handle would add, before calibration. */
   readonly toolsToCome: number;
 }
 
@@ -103,7 +116,7 @@ export interface BudgetWorld {
   readonly tokenizers: ReadonlySet<string>;
 }
 
-/** Two counts of one head are never quite the same: a denial is taken back for more than this share of it. */
+/** Two counts of one head always differ a little. A denial is taken back only for a difference above this share. */
 const headSlack = 0.1;
 
 export function createTurnBudget({ config, counter, tokenizers }: BudgetWorld): TurnBudget {
@@ -207,12 +220,12 @@ function costOf(call: CallOf, output: Output, { scales, arrival }: Weighing): Re
   };
 }
 
-/** The budget of the turn that went out, what was taken of it, and what was denied. */
+/** The budget of the turn that was sent, the room taken from it, and the denial. */
 interface BudgetState {
   readonly budget: SharedToolBudget;
   readonly spent: number;
   readonly denial: Denial | undefined;
-  /** Without a request: a last turn, in which there is nothing for results. */
+  /** Without a request, it is a final turn, which has no room for results. */
   open(sent: Fitted | undefined, options: BudgetOptions): void;
   reserve(name: string, cost: ResultCost): Grant;
   answered(answer: BudgetedAnswer): void;
@@ -263,7 +276,7 @@ function roomOf({ target, projection }: Fitted, inputTokens?: number): number {
   return roomForResults(target.limit, projection, inputTokens);
 }
 
-/** By the best estimates of then and now. */
+/** Compares the best estimates of then and now. */
 function denialOf({ target, projection }: Fitted, inputTokens?: number): Denial {
   const { tokens, head } = projection;
   const headThen = head * ((inputTokens ?? tokens) / Math.max(1, tokens));
@@ -272,7 +285,7 @@ function denialOf({ target, projection }: Fitted, inputTokens?: number): Denial 
     next.target.limit.named - next.projection.head <= roomThen + headThen * headSlack;
 }
 
-/** Undefined: there is nothing in it that a reference could stand for. */
+/** Undefined if the output has nothing that a reference could replace. */
 function withReferences({ name }: CallOf, output: Output): Output | undefined {
   if (!output.content.some(isReferable)) return undefined;
   const content = output.content.map((part) =>

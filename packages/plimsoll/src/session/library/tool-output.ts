@@ -1,4 +1,4 @@
-/** What a tool gave, as the neutral conversation has it. */
+/** A tool's output in neutral form. */
 
 import { errorMessage } from "../../message/error.ts";
 import { isObject } from "../../message/json.ts";
@@ -10,7 +10,7 @@ export interface Output {
   readonly isError: boolean;
 }
 
-/** Text as it is, neutral parts as they are, an Error as a failed call, and everything else as its JSON. */
+/** Text and neutral parts stay as they are, an Error becomes a failed call, and anything else becomes JSON. */
 export function outputOf(given: unknown): Output {
   if (given instanceof Error) return { content: textOf(errorMessage(given)), isError: true };
   if (typeof given === "string") return { content: textOf(given), isError: false };
@@ -26,7 +26,7 @@ export function resultMessage(
   return { role: "tool", parts: [{ kind: "tool-result", callId: id, content, isError }] };
 }
 
-/** Of what is counted as text. */
+/** Bytes of the content that counts as text. */
 export function textBytes({ content }: Output): number {
   return content.reduce((sum, part) => {
     if (part.kind === "text") return sum + Buffer.byteLength(part.text);
@@ -42,11 +42,11 @@ function jsonOf(given: unknown): string {
   try {
     return JSON.stringify(given) ?? "";
   } catch (cause) {
-    throw usage(`A tool's result must be text, JSON or parts: ${errorMessage(cause)}.`);
+    throw usage(`A tool's result must be text, JSON or neutral parts: ${errorMessage(cause)}.`);
   }
 }
 
-/** What may stand in a result. A list of other things is JSON. */
+/** Part kinds allowed in a result. A list of anything else is JSON. */
 function isPart(value: unknown): value is Part {
   if (!isObject(value)) return false;
   switch (value["kind"]) {

@@ -1,4 +1,4 @@
-/** The tools of a request, where some of them may be held back: what each weighs, how the list is told, how one is found. */
+/** The tools of a request if some of them can be deferred: their sizes, the list for the model, and the search. */
 
 import { BoundedMap } from "../../bounds/bounded-map.ts";
 import type { Count } from "../../budget/tokenizer.ts";
@@ -15,36 +15,39 @@ import { parseJson } from "../../wire/format/slices.ts";
 import type { NativeDeferral, Wire } from "../../wire/format/wire.ts";
 
 export interface ListedTool extends WeighedTool {
-  /** In the client's own bytes. */
+  /** The client's own bytes. */
   readonly element: Uint8Array;
 }
 
-/** What a list of tools comes to. */
+/** A list of tools and its size. */
 export interface ToolList {
   readonly elements: readonly Uint8Array[];
   readonly count: Count;
 }
 
 export interface Catalogue {
-  /** The same for the same tools, whoever reads them. */
+  /** Identical for identical tools. */
   readonly key: string;
   readonly tools: readonly ListedTool[];
-  /** The provider holds tools back itself. */
+  /** The provider defers tools itself. */
   readonly isNative: boolean;
-  /** Our search is no function: the provider has a form of its own for it. */
+  /** The search tool uses the provider's own form instead of a function. */
   readonly isNativeSearch: boolean;
   has(name: string): boolean;
-  /** The whole list: what is told of the client's, ours, and what was loaded since. */
+  /** The whole list: the selected tools of the client, Plimsoll's tools, and the tools loaded since. */
   list(selection: ToolSelection): Promise<ToolList>;
-  /** What is told of the client's alone: none of ours, and nothing that the provider would have to hold back. */
+  /** Only the selected tools of the client, without Plimsoll's tools and without tools that the provider would have to defer. */
   listWithoutOurs(selected: SelectedTools): Promise<ToolList>;
-  /** Tools that are not told, as the model may be told of them. */
+  /** Tools that are not in the list, as described to the model. */
   deferred(selected: SelectedTools): readonly DeferredTool[];
-  /** Names of tools that are not told, best first. Where the provider holds them back, also what was found before: that may have left the conversation. */
+  /**
+   * Names of tools that are not in the list, best match first. If the provider defers tools itself, this
+   * includes tools found earlier, because that search may have been removed from the conversation.
+   */
   find(query: string, selected: SelectedTools, count: number): readonly string[];
-  /** These tools in the form that the provider has for an answer to a search; empty where that is a text. */
+  /** These tools in the provider's own form for search results. Empty if the provider expects text. */
   found(names: readonly string[]): readonly JsonObject[];
-  /** By its name; the first of several. */
+  /** By name. If several tools share it, the first one. */
   definition(name: string): ToolDefinition | undefined;
 }
 
@@ -61,12 +64,12 @@ export interface CatalogueParts {
   readonly vectors?: WordVectors;
 }
 
-/** A session tells one list at a time; several sessions share a catalogue. */
+/** A session uses one list at a time, but several sessions share a catalogue. */
 const listsMax = 32;
-/** More hits than this are looked through for those that are not told already. */
+/** Maximum number of hits to search for tools that are not in the list yet. */
 const hitsMax = 200;
 
-/** Undefined: there is none that may be held back. */
+/** Undefined if no tool can be deferred. */
 export function catalogueOf(
   tools: readonly ListedTool[],
   parts: CatalogueParts,
@@ -142,7 +145,10 @@ export function catalogueOf(
   };
 }
 
-/** A search of the provider's own has one name only: where a client's tool has that, ours is a function beside the others. */
+/**
+ * The provider's own search has a fixed name. If a client's tool uses that
+ * name, Plimsoll's search is an ordinary function instead.
+ */
 function nativeDeferral({ wire, own, isNative }: CatalogueParts): NativeDeferral | undefined {
   const { deferral } = wire.tools;
   const isTaken = deferral?.search !== undefined && own.isRenamed;
@@ -154,12 +160,12 @@ function listedBy({ kept, loaded }: SelectedTools): (tool: ListedTool) => boolea
   return (tool) => !mayBeDeferred(tool) || names.has(tool.name ?? "");
 }
 
-/** The client's tools by what is done with them. */
+/** The client's tools, grouped. */
 interface Split {
-  /** Those that are never held back, as the client has them; then what is kept, in the order in which it was chosen. */
+  /** Tools that are never deferred, in the client's order, then the kept ones in the order in which they were selected. */
   readonly listed: readonly ListedTool[];
   readonly loaded: readonly ListedTool[];
-  /** Also what was loaded. */
+  /** Includes the loaded tools. */
   readonly notKept: readonly ListedTool[];
 }
 
@@ -178,7 +184,9 @@ function split(tools: readonly ListedTool[], { kept, loaded }: SelectedTools): S
 
 type ListParts = CatalogueParts & { readonly deferral?: NativeDeferral };
 
-/** Ours are between what is kept and what was loaded: so what is loaded later leaves the bytes before it as they are. */
+/**
+ * Plimsoll's tools come between the kept and the loaded ones, so that loading another tool does not change the bytes before it.
+ */
 async function makeList(
   tools: readonly ListedTool[],
   selection: ToolSelection,
@@ -199,26 +207,26 @@ async function makeList(
 
 interface NativeParts {
   readonly first: readonly Uint8Array[];
-  /** With what was loaded. */
+  /** Including the loaded tools. */
   readonly whole: readonly Uint8Array[];
   readonly notKept: readonly ListedTool[];
 }
 
-/** For a provider that holds tools back itself. */
+/** For a provider that defers tools itself. */
 async function nativeList(
   { defer }: NativeDeferral,
   { first, whole, notKept }: NativeParts,
   count: CatalogueParts["count"],
 ): Promise<ToolList> {
-  // What the model found is in the conversation, and is counted there.
+  // Tools that the model found are part of the conversation and are counted there.
   if (defer === undefined) return listOf(first, count);
-  // What the provider holds back comes behind all others, and only what the model found takes room.
+  // Deferred tools come after all others. Only those that the model found take room.
   const { count: counted } = await listOf(whole, count);
   const behind = notKept.map(({ element }) => asDeferred(element, defer));
   return { elements: [...first, ...behind], count: counted };
 }
 
-/** Plimsoll's tools, the search last: it takes the client's mark, where that must move. */
+/** Plimsoll's tools, with the search last. It takes over the client's cache mark if that must move. */
 function ownElements(
   { wire, own, deferral }: ListParts,
   note: ToolSelection["note"],
@@ -241,8 +249,8 @@ async function listOf(
 }
 
 /**
- * The client's last mark goes to the last of ours, if it stood on a tool that is held back. Marks that live for different
- * times could come into the wrong order: then only the last one is left.
+ * If the client's last cache mark is on a deferred tool, it moves to the last of Plimsoll's tools. If the marks have
+ * different lifetimes, moving one could put them in the wrong order. Then only the last one is kept.
  */
 function markFor(
   wire: Wire,
@@ -274,7 +282,7 @@ function markOf(wire: Wire, element: Uint8Array): JsonValue | undefined {
   return wire.cache.markOn(jsonOf(element));
 }
 
-/** Its mark has gone to the last of ours: a tool that comes behind that must not bring one more. */
+/** The mark has moved to the last of Plimsoll's tools, so a tool after that must not carry another one. */
 function unmarked(wire: Wire, element: Uint8Array): Uint8Array {
   const json = jsonOf(element);
   if (!isObject(json) || wire.cache.markOn(json) === undefined) return element;

@@ -1,4 +1,4 @@
-/** Tools of ours in a request: the same bytes in the same place, from the first edit that leaves a handle on. */
+/** Plimsoll's own tools in a request. From the first edit that leaves a handle, they are the same bytes in the same place. */
 
 import { BoundedMap } from "../../bounds/bounded-map.ts";
 import { addCounts, type Measurement, measurement } from "../../budget/measure.ts";
@@ -17,35 +17,38 @@ import type { Preamble } from "../measure/preamble.ts";
 import type { Target } from "../measure/target.ts";
 import { type Catalogue, catalogueOf, type ListedTool, type ToolList } from "./catalogue.ts";
 
-/** With ours as elements of the request's list of tools, all but the search. */
+/** Plimsoll's tools as elements of the request's tool list, without the search tool. */
 export interface OwnOffer extends ToolList {
   readonly own: OwnTools;
-  /** With the search behind them. */
+  /** The same list with the search tool at the end. */
   withSearch(note: string): Promise<ToolList>;
-  /** Also without an edit that leaves a handle. */
+  /** Offer the tools even if no edit has left a handle. */
   readonly isAlways: boolean;
-  /** The request's own tools, where some of them may be held back. */
+  /** The request's own tools, if some of them can be deferred. */
   readonly catalogue?: Catalogue;
-  /** All of them together are more than the provider takes: ours cannot come on top. */
+  /** All tools together exceed the provider's maximum, so Plimsoll's tools cannot be added. */
   readonly isTooMany: boolean;
 }
 
 export interface OfferReader {
-  /** Undefined: it has no tools, or too many of which none can be held back. Whether ours belong in it is the caller's to say. */
+  /**
+   * Undefined if the request has no tools, or too many tools of which none
+   * can be deferred. The caller decides whether to use the offer.
+   */
   read(asked: AskedTools): Promise<OwnOffer | undefined>;
-  /** Beside tools in the neutral form; `names` are those that must stay free besides. */
+  /** For tools in neutral form. `names` are further names that Plimsoll's tools must not use. */
   beside(given: GivenTools): Promise<OwnOffer | undefined>;
 }
 
 export interface AskedTools {
   readonly body: Uint8Array;
   readonly tools: readonly Slice[];
-  /** Hash of what has the tools in it. */
+  /** Hash of the content that includes the tools. */
   readonly hash: string | undefined;
   readonly target: Target;
 }
 
-/** The tools of a request, wherever they stand. */
+/** The tools of a request, wherever they are in it. */
 export function askedTools(
   body: Uint8Array,
   { messages, toolsInMessage: within }: WireRequest,
@@ -71,7 +74,7 @@ export function askedTools(
     body,
     tools,
     hash: sha256(body.subarray(holder.start, holder.end)),
-    // It is not known whether a provider would hold back tools that an item brings.
+    // It is unknown whether a provider would defer tools that an item brings.
     target: { ...target, defersNatively: false },
   };
 }
@@ -83,9 +86,9 @@ export interface GivenTools {
   readonly target: Target;
 }
 
-/** A list of tools is the same for hundreds of turns. */
+/** A tool list usually stays the same for hundreds of turns. */
 const maxOffers = 200;
-/** Catalogues may be large: so many bytes of all of them together, beside the newest. */
+/** Catalogues may be large. Maximum number of bytes of all of them together, not counting the newest. */
 const maxBytes = 32 * 1024 * 1024;
 
 export function createOfferReader(
@@ -164,10 +167,10 @@ export function createOfferReader(
         const name = wire.tools.nameOf(json);
         return {
           ...(name === undefined ? {} : { name }),
-          // Who holds tools back already needs no help.
+          // A client that already defers tools needs no help.
           class: isDeferring ? "builtin" : classify(name),
           tokens: 0,
-          // A copy: a slice of a buffer would keep all of the body.
+          // A copy, because a slice of the buffer would keep the whole body in memory.
           element: new Uint8Array(body.subarray(slice.start, slice.end)),
         } as const;
       });
@@ -183,13 +186,13 @@ export function createOfferReader(
   };
 }
 
-/** What is made of a catalogue, lists and an index, takes about as much again. */
+/** The lists and the index made from a catalogue take about as much memory again. */
 function bytesOf(offer: OwnOffer | undefined): number {
   const tools = offer?.catalogue?.tools ?? [];
   return 2 * tools.reduce((sum, { element }) => sum + element.length, 1024);
 }
 
-/** One count for all, shared out by their bytes: each alone would take a call of the counter. */
+/** Counts all tools together and shares the tokens out by bytes, because one count per tool would be slow. */
 async function weigh(
   tools: readonly ListedTool[],
   count: (json: string) => Promise<Count>,
@@ -204,7 +207,7 @@ async function weigh(
   }));
 }
 
-/** In a smaller window our tools would take more room than they are worth. */
+/** Maximum share of the limit. In a smaller window, Plimsoll's tools would take more room than they are worth. */
 const mostShare = 0.12;
 
 export function worthItsRoom(
@@ -214,7 +217,7 @@ export function worthItsRoom(
   return offer !== undefined && offer.count.tokens <= limitTokens * mostShare ? offer : undefined;
 }
 
-/** The request's list of tools, and what all of it takes. */
+/** The request's list of tools, and its size. */
 export interface MeasuredTools {
   readonly tools: VisibleTools;
   readonly count: Count;
@@ -222,7 +225,7 @@ export interface MeasuredTools {
 
 const clientsOwn: VisibleTools = { elements: [], isWhole: false };
 
-/** As the view tells them. */
+/** The list of tools that the view shows. */
 export async function toolsOf(
   offer: OwnOffer | undefined,
   view: Pick<View, "edits" | "tools" | "searchNote">,
@@ -234,7 +237,7 @@ export async function toolsOf(
     return { tools: { elements, isWhole: true }, count };
   }
   if (offer.isTooMany || !isNeeded(offer, view)) return { tools: clientsOwn, count: own };
-  // The model may have searched when there was something to be found, and may be just searching.
+  // The model may have searched while tools were deferred, and may search again now.
   const { searchNote } = view;
   const ours = searchNote === undefined ? offer : await offer.withSearch(searchNote);
   return {
@@ -243,7 +246,7 @@ export async function toolsOf(
   };
 }
 
-/** Handles stand in the view, or answers of ours: then the model must be able to use them. */
+/** If the view contains handles or answers of Plimsoll's tools, the model must be able to use these tools. */
 export function isNeeded({ isAlways }: OwnOffer, { edits }: Pick<View, "edits">): boolean {
   return (
     isAlways ||
@@ -258,7 +261,7 @@ export function withTools(measured: Measurement, tools: Count): Measurement {
   return measurement({ ...measured.components, tools });
 }
 
-/** Elements of the list of tools: behind the client's own, of which there is at least one, or in place of the whole list. */
+/** Elements of the tool list. They follow the client's own list, which has at least one tool, or replace the whole list. */
 export interface VisibleTools {
   readonly elements: readonly Uint8Array[];
   readonly isWhole: boolean;

@@ -1,4 +1,4 @@
-/** A turn as bytes: what Plimsoll sends to the upstream now. */
+/** The bytes of a turn that Plimsoll sends to the upstream. */
 
 import { errorMessage } from "../../message/error.ts";
 import type { BodySlices } from "../../wire/format/slices.ts";
@@ -23,7 +23,7 @@ export interface SendingTurn {
   readonly rounds: Pick<InnerRounds, "elements" | "tokens" | "isLast"> | undefined;
 }
 
-/** The client's own bytes with the edits spliced in; undefined where there is nothing to splice. */
+/** The client's own bytes with the edits spliced in. Undefined if there is nothing to splice. */
 export function bodyToSend(
   turn: SendingTurn,
   draft: Draft,
@@ -36,19 +36,19 @@ export function bodyToSend(
   const isUnchanged = patches.length === 0 && tools.elements.length === 0;
   if (isUnchanged && fields.size === 0) return undefined;
   try {
-    // The provider goes on holding what it holds of the conversation: Plimsoll does not write that out for a field beside it.
+    // Only fields change, so the history that the provider stores need not be written out.
     return isUnchanged
       ? patchBody(body, slices, draft.wire.fields, { patches, fields })
       : draft.request.compose({ patches, fields, tools });
   } catch (error) {
-    // The first request of a turn can go as it came; a later one would make no sense without what the model looked up.
+    // The first request of a turn can be sent as it came. A later one makes no sense without the model's lookups.
     if (hasLookedUp(turn)) throw error;
     reportDegraded(draft, "original", `the view could not be written: ${errorMessage(error)}`);
     return undefined;
   }
 }
 
-/** The view, the cache marks, and behind all of it what the model has looked up in this turn. */
+/** The view, the cache marks, and at the end the model's lookups of this turn. */
 function patchesToSend(
   { fitted, rounds }: SendingTurn,
   draft: Draft,
@@ -65,7 +65,7 @@ function hasLookedUp({ rounds }: SendingTurn): boolean {
   return (rounds?.elements.length ?? 0) > 0;
 }
 
-/** Fields beside the conversation that get another value, as JSON text. */
+/** New values for fields outside the conversation, as JSON text. */
 function fieldsToSend(
   { fitted, rounds }: SendingTurn,
   draft: Draft,

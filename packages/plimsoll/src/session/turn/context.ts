@@ -1,4 +1,4 @@
-/** What a request is, and what it needs of the world on its way. */
+/** The incoming request, and the world that a turn needs. */
 
 import type { Store } from "../../store/store.ts";
 import type { Wire } from "../../wire/format/wire.ts";
@@ -18,7 +18,7 @@ import type { Targets } from "../measure/target.ts";
 import type { OfferReader } from "../tools/own-tools-offer.ts";
 import type { OpenTurns } from "./open-turns.ts";
 
-/** What a turn needs of the world. */
+/** The world that a turn needs. */
 export interface TurnContext extends FitWorld {
   readonly store: Store;
   readonly sessions: SessionCache;
@@ -29,9 +29,9 @@ export interface TurnContext extends FitWorld {
   readonly references: References;
   readonly bus: EventBus;
   readonly now: () => number;
-  /** One piece of work after the other under each name: two requests never look for one session at once. */
+  /** Runs work one after the other per name, so that two requests never search for the same session at once. */
   readonly exclusively: <T>(name: string, work: () => Promise<T>) => Promise<T>;
-  /** Turns that have begun and not ended: whoever closes waits for them. */
+  /** Turns that have begun but not ended. A shutdown waits for them. */
   readonly openTurns: OpenTurns;
   readonly offers: OfferReader;
   readonly own: OwnAnswers;
@@ -47,14 +47,14 @@ export interface Incoming {
   readonly priority?: 1 | 2 | 3;
   /** Recorded and measured, but sent as it came. */
   readonly isBypassed?: boolean;
-  /** It begins a session of its own, unless its client has a name for another. */
+  /** Starts a new session, unless the client names another one. */
   readonly isFreshSearch?: boolean;
-  /** How to have its provider count something, as long as the request is under way. */
+  /** Asks the provider to count tokens. Works while the request is under way. */
   readonly countTokens?: CountTokens;
-  /** Its tenant is a credential on this machine, which its client may have refreshed. */
+  /** The tenant is derived from a credential on this machine that the client may have refreshed. */
   readonly isRefreshable?: boolean;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Values that came with it and must not be kept, should an upstream quote them. */
+  /** Secrets of the request. Plimsoll must not keep them if an upstream quotes them. */
   readonly credentials?: () => readonly string[];
 }
 
@@ -62,6 +62,6 @@ export interface OpenTurn {
   readonly draft: Draft;
   readonly placed: Placed;
   readonly isBypassed?: boolean;
-  /** The caller may never come back with an answer: then the turn ends when the product closes. */
+  /** The caller may never return with an answer. Then the turn ends when Plimsoll shuts down. */
   readonly isLeftOpen?: boolean;
 }

@@ -1,4 +1,4 @@
-/** A request that was recorded, as a draft: Plimsoll has not decided yet what it sends of it. */
+/** Makes a draft from a recorded request. Plimsoll has not decided yet which parts of it to send. */
 
 import { addCounts, type Measurement } from "../../budget/measure.ts";
 import type { WhoAsks } from "../../config/limits.ts";
@@ -24,7 +24,7 @@ export interface SentRequest {
   readonly incoming: Pick<Incoming, "wire" | "body">;
   readonly request: WireRequest;
   readonly slices: BodySlices;
-  /** Of the messages in the request itself. */
+  /** Bytes of the messages in the request itself. */
   readonly bytes: readonly Uint8Array[];
 }
 
@@ -44,7 +44,7 @@ interface DraftingWorld {
   readonly targets: Pick<Targets, "narrowed">;
 }
 
-/** Everything about it that the guard and the strategies work on. */
+/** Everything about the request that the guard and the strategies work on. */
 export function draftOf(world: DraftingWorld, drafting: Drafting): Draft {
   const { incoming, request, turn, placed, whole, head } = drafting;
   const { log, branch } = placed;
@@ -67,7 +67,7 @@ export function draftOf(world: DraftingWorld, drafting: Drafting): Draft {
     measured: measureRequest(head, messages, toolsPlace(request, serverSideCount)),
     sum: messages.reduce(addMessage, nothing),
     origin: "proxy",
-    // Plimsoll decides what it offers once it has measured the conversation.
+    // Plimsoll decides about its tools after it has measured the conversation.
     tools: { kind: "none" },
     request: requestOf(drafting, path),
   };
@@ -75,9 +75,9 @@ export function draftOf(world: DraftingWorld, drafting: Drafting): Draft {
 
 interface RequestPlace {
   readonly log: SessionLog;
-  /** Undefined: no branch has the conversation yet. */
+  /** Undefined if no branch has the conversation yet. */
   readonly branch: string | undefined;
-  /** As the log names the messages. */
+  /** The links under which the log knows the messages. */
   readonly links: readonly Link[];
   readonly whole: Pick<WholeConversation, "messages" | "serverSideCount" | "nodes">;
 }
@@ -108,12 +108,12 @@ export function pathOfRequest(
 }
 
 interface ServerSideBodies {
-  /** Of the message with this index, once it is loaded. */
+  /** Bytes of the message at this index, once it is loaded. */
   at(index: number): Uint8Array | undefined;
   load(): Promise<void>;
 }
 
-/** Messages that the client only names, or that the provider holds: the store has their bytes. */
+/** Messages that the client only names or that the provider stores. Their bytes are in the store. */
 function serverSideBodies(
   store: DraftingWorld["store"],
   { record }: Pick<SessionLog, "record">,
@@ -142,7 +142,7 @@ export function whoAsks(
   };
 }
 
-/** Where the client has its tools in a message: the place of that message in the whole conversation. */
+/** If the client has its tools in a message, the index of that message in the whole conversation. */
 function toolsPlace(
   { toolsInMessage }: Pick<WireRequest, "toolsInMessage">,
   serverSideCount: number,
@@ -172,7 +172,7 @@ interface Composing {
   readonly serverSideCount: number;
 }
 
-/** The client's body with these changes, in its own bytes where it has the whole conversation as a list. */
+/** The client's body with these changes. It keeps its own bytes if it contains the whole conversation as a list. */
 export function composeRequest(
   { incoming: { wire, body }, request, slices }: SentRequest,
   { path, serverSideCount }: Composing,
@@ -182,7 +182,7 @@ export function composeRequest(
   const changes = place ? withToolsInMessage(wanted, place, path.bytesAt(place.message)) : wanted;
   const isList = slices.elements.has(wire.fields.messages) || changes.patches.length === 0;
   if (serverSideCount === 0 && isList) return patchBody(body, slices, wire.fields, changes);
-  // Plimsoll writes out a conversation that is no list, or that the body has only in part.
+  // Plimsoll writes a conversation out in full if it is not a list, or if the body has only part of it.
   const fields = new Map(changes.fields);
   if (serverSideCount > 0)
     for (const [name, value] of wire.body.withoutServerSideHistory)
@@ -197,7 +197,7 @@ function outputOf(maxTokens: number, thinkingTokens: number | undefined): Output
   return { maxTokens, ...(thinkingTokens === undefined ? {} : { thinkingTokens }) };
 }
 
-/** Tools that the client has in a message count as tools, and not as conversation. */
+/** Tools inside a message count as tools, not as conversation. */
 export function measureRequest(
   head: Preamble,
   messages: readonly LogMessage[],
@@ -212,7 +212,7 @@ export function measureRequest(
   return measureTurn({ ...head, tools }, addMessages(emptyTotals, others));
 }
 
-/** The session remembers how large a request its providers refused, also where they gave no figure. */
+/** Applies the windows that the session remembers from refused requests, including refusals without a figure. */
 function narrowedTargets(
   targets: DraftingWorld["targets"],
   log: Pick<SessionLog, "memory">,
@@ -223,7 +223,9 @@ function narrowedTargets(
   return [narrow(first), ...others.map(narrow)];
 }
 
-/** A provider that took more than the window has shown that nobody knows how much it takes: Plimsoll refuses nothing for the sake of that window. */
+/**
+ * If a provider accepted more than the known window, nobody knows its real window. Then Plimsoll refuses nothing because of it.
+ */
 function withTaken(target: Target, { memory: { taken } }: Pick<SessionLog, "memory">): Target {
   const { input = 0 } = taken[target.key] ?? {};
   const { limit } = target;
@@ -231,9 +233,12 @@ function withTaken(target: Target, { memory: { taken } }: Pick<SessionLog, "memo
   return { ...target, limit: { ...limit, named: Number.POSITIVE_INFINITY } };
 }
 
-/** Some wires take a text for a message: here it becomes one. Throws where nobody has loaded the message: Plimsoll writes nothing in its place. */
+/**
+ * Some wires accept a plain string as a message. This turns it into a message object. Throws if
+ * the message was not loaded, because Plimsoll must not send something else in its place.
+ */
 function asElement(wire: Wire, bytes: Uint8Array): Uint8Array {
-  if (bytes.length === 0) throw new Error("A message that the provider holds was not loaded.");
+  if (bytes.length === 0) throw new Error("A message that the provider stores was not loaded.");
   return bytes[0] === quote
     ? new TextEncoder().encode(
         JSON.stringify(wire.messages.asMessage(parseJson(bytes, { start: 0, end: bytes.length }))),

@@ -32,7 +32,7 @@ import type { Targets } from "../measure/target.ts";
 import { sumUsage } from "./inner-rounds.ts";
 import { expandAnswer, type RecordingWorld, type SentTurn } from "./record-inner-rounds.ts";
 
-/** What the end of a turn needs of the world. */
+/** The world that the end of a turn needs. */
 export interface EndingWorld extends RecordingWorld {
   readonly sessions: Pick<SessionCache, "noteAnswers">;
   readonly calibrations: Calibrations;
@@ -49,7 +49,7 @@ export interface TurnResult {
   readonly error?: string;
 }
 
-/** What the provider's figures say of how it counts, and of how much it takes. */
+/** Learns from the provider's usage figures how it counts and how much it accepts. */
 function noteUsage(
   { calibrations }: EndingWorld,
   { placed: { log, branch }, draft, fitted, rounds }: SentTurn,
@@ -57,13 +57,13 @@ function noteUsage(
 ): void {
   if (usage === undefined) return;
   const { target, measured } = fitted;
-  // What was reported of the first round is of what was measured.
+  // The first round's figure belongs to the request that was measured.
   const first = rounds?.usages[0] ?? usage;
-  // Not of what is sent next: that has the inner rounds in it, or was compacted on the way.
+  // Skipped if there were inner rounds: the request was then changed or compacted on the way.
   if ((rounds?.messages.length ?? 0) === 0)
     calibrations.observe(log, target, measured, first.inputTokens);
   const { inputTokens, outputTokens } = rounds?.usages.at(-1) ?? usage;
-  // With what the model looked up on the way: that is in the next request, too.
+  // Includes the lookups of this turn, because the next request contains them too.
   takeBasis(branch, { ...fitted, ...rounds?.reported }, inputTokens);
   const asked = outputToSend(draft, fitted, rounds?.reported?.lookedUpTokens)?.maxTokens;
   noteTaken(log, branch, { givenTokens: outputTokens, askedTokens: asked ?? outputTokens });
@@ -128,19 +128,19 @@ export async function endTurn(
   return world.saver.save(log);
 }
 
-/** Said of what went wrong; a longer text is no sentence. */
+/** Maximum length of an error message. A longer text is not a sentence. */
 const maxErrorChars = 16 * 1024;
 
 /**
- * The one place where texts of an upstream's failure come in. An answer that is whole stays as it came: the client sends it
- * back, and it must be known then.
+ * The only place where texts of an upstream's failure enter. A complete answer stays
+ * as it came: the client sends it back, and Plimsoll must recognise it.
  */
 function withoutSecrets(result: TurnResult, credentialsOf: () => readonly string[]): TurnResult {
   const { error, answer, status } = result;
   const isWhole = status === "complete" || answer === undefined;
   if (isWhole && error === undefined) return result;
   const credentials = credentialsOf();
-  // Cut first far behind the end, so that nothing is left of a credential that the cut would go through.
+  // Cut first far beyond the final length, so that the final cut cannot leave part of a credential.
   const clean = (text: string): string =>
     withoutCredentials(text.slice(0, 4 * maxErrorChars), credentials).slice(0, maxErrorChars);
   return {
@@ -168,12 +168,12 @@ function harmlessAnswer(
   };
 }
 
-/** The client is shown the last round's input; what was paid for is the sum. */
+/** The client sees the input of the last round, but the sum of all rounds was paid for. */
 function usageOf({ rounds }: SentTurn, { answer }: TurnResult): Usage | undefined {
   return sumUsage(rounds?.usages ?? []) ?? answer?.usage;
 }
 
-/** The window was full before the answer was: it has passed, and the next turn makes room. */
+/** The window was full before the answer was complete. The client has the answer already; the next turn makes room. */
 function noteOverflow(world: EndingWorld, sent: SentTurn, { answer }: TurnResult): void {
   const { error, response } = answer ?? {};
   const body = error === undefined ? (response ?? null) : { error: { ...error } };
@@ -184,7 +184,7 @@ function noteOverflow(world: EndingWorld, sent: SentTurn, { answer }: TurnResult
   announceOverflow(world, draft, { fitted, overflow, attempt: 1, isRetried: false });
 }
 
-/** A server that does not hold tools back itself is not asked to again: the next request goes the other way. */
+/** If a server does not defer tools itself, Plimsoll stops asking it to. The next request uses Plimsoll's own search. */
 function noteRefusal(
   { targets }: EndingWorld,
   { draft, fitted }: SentTurn,
@@ -196,14 +196,10 @@ function noteRefusal(
   const errorText = `${error} ${answer?.error?.message ?? ""}`;
   if (!deferral.refusal.test(errorText)) return;
   targets.distrust(fitted.target);
-  reportDegraded(
-    draft,
-    "view",
-    `the provider does not hold tools back itself: ${errorText.trim()}`,
-  );
+  reportDegraded(draft, "view", `the provider does not defer tools itself: ${errorText.trim()}`);
 }
 
-/** An answer that cannot be read must not take its request with it. */
+/** If an answer cannot be read, its request must still be recorded. */
 async function recordAnswer(
   world: EndingWorld,
   sent: SentTurn,
@@ -217,7 +213,7 @@ async function recordAnswer(
   }
 }
 
-/** Several choices are siblings; the branch goes on from the first. Gives the tokens of the answer. */
+/** Several choices are siblings, and the branch continues from the first. Returns the tokens of the answer. */
 async function appendAnswers(
   world: EndingWorld,
   sent: SentTurn,
@@ -271,12 +267,12 @@ async function goOnFrom(
   if (isComplete) noteNames(world, sent, result);
 }
 
-/** Half an answer is not the whole one, even when a later try says no more than it did. */
+/** A partial answer is never the same as a complete one, even if a later attempt has the same words. */
 function asIncomplete(message: LogMessage): LogMessage {
   return { ...message, identity: shortHash(`incomplete ${message.identity}`) };
 }
 
-/** The names under which the provider keeps the answer: a later request may say no more than that. */
+/** Records the names under which the provider keeps the answer. A later request may contain only such a name. */
 function noteNames(
   world: EndingWorld,
   { placed, draft: { wire } }: SentTurn,
@@ -285,7 +281,7 @@ function noteNames(
   const { log } = placed;
   const { tenant, id: session } = log.record;
   const messages = answer?.choices[0] ?? [];
-  // The branch stands on the last message of the answer; those before it are its ancestors.
+  // The branch's tip is the last message of the answer. The messages before it are its ancestors.
   const nodes = pathTo(log, placed.branch.record.tipSeq, messages.length);
   const named = [
     ...messages.map((message, index) => ({
@@ -344,7 +340,7 @@ function recordOf(sent: SentTurn, result: TurnResult, endedAt: number): TurnReco
   };
 }
 
-/** What the next turn of this branch starts from. */
+/** Counters that the next turn of this branch starts from. */
 function countersOf(
   { fitted, placed }: SentTurn,
   { usage }: TurnRecord,
@@ -365,7 +361,7 @@ function turnWrites({ placed, draft }: SentTurn, turn: TurnRecord): readonly Pro
   return [...writes, ...headWrites(log, hash, bytes)];
 }
 
-/** Only the blocks that are new: of a long prompt with a new date in it, one or two. */
+/** Stores only new blocks. For a long prompt with a new date in it, that is one or two. */
 function headWrites(log: SessionLog, hash: string, bytes: Uint8Array): readonly Promise<Write>[] {
   const session = log.record.id;
   const blocks = cutBlocks(bytes);

@@ -1,4 +1,4 @@
-/** The product closes while a turn is being made to fit: what came in is stored, and nothing is begun anew. */
+/** Plimsoll shuts down while a turn is being made to fit: the request is stored, and no new work starts. */
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -22,14 +22,14 @@ afterEach(() => rmSync(data, { recursive: true, force: true }));
 
 interface Begun {
   readonly plimsoll: Engine;
-  /** A compaction has begun, and waits. */
+  /** A compaction has begun and is waiting. */
   readonly begun: Promise<void>;
   readonly goOn: () => void;
-  /** How often a strategy was asked. */
+  /** Number of calls to a strategy. */
   readonly asked: () => number;
 }
 
-/** Strategies that propose nothing, the first of them only when it is told to. */
+/** Strategies that propose nothing. The first one waits for a signal. */
 async function open(): Promise<Begun> {
   const begun = Promise.withResolvers<void>();
   const told = Promise.withResolvers<void>();
@@ -65,7 +65,7 @@ function incoming(...said: readonly string[]): Incoming {
   };
 }
 
-/** From the database alone. */
+/** Reads from the database alone. */
 async function stored() {
   const plimsoll = await openEngine({ data, config: { providers } });
   try {
@@ -90,7 +90,7 @@ test("a request that is being compacted is stored as it came, and not given to b
   await plimsoll.close();
   await expect(receiving).rejects.toMatchObject({ code: "CLOSED" });
   expect(await stored()).toEqual({ messages: 5, turns: ["aborted passthrough"] });
-  // Whatever the strategy comes to now, no other is asked.
+  // Whatever this strategy returns now, Plimsoll calls no other.
   goOn();
   await new Promise((resolve) => setImmediate(resolve));
   expect(asked()).toBe(1);

@@ -1,4 +1,4 @@
-/** A turn is made to fit. Whoever closes does not wait for that: what came in is stored, and nothing of it is sent. */
+/** Makes a new turn fit. A shutdown does not wait for this: the request is stored and not sent. */
 
 import { errorMessage, PlimsollError } from "../../message/error.ts";
 import type { Fitted } from "../fit/last-resort.ts";
@@ -7,7 +7,7 @@ import type { OpenTurn } from "./context.ts";
 import type { Unended } from "./open-turns.ts";
 import type { TurnServices } from "./services.ts";
 
-/** Contract: rejects with CLOSED when the product closes meanwhile; the turn has ended then. */
+/** Contract: rejects with CLOSED if Plimsoll shuts down meanwhile. The turn has ended then. */
 export async function firstFit(services: TurnServices, begun: OpenTurn): Promise<Fitted> {
   const { closing, openTurns } = services;
   const closed = Promise.withResolvers<never>();
@@ -38,7 +38,7 @@ async function endAsItCame(services: TurnServices, begun: OpenTurn): Promise<voi
   await services.end({ draft, placed, fitted }, { status: "aborted", error });
 }
 
-/** Plimsoll's own failures never stop a request. A spoilt session of the proxy is begun anew by whoever received it. */
+/** Plimsoll's own failures never stop a request. If a proxy session is damaged, the caller starts the request again. */
 async function madeToFit(
   { fitter, closing }: TurnServices,
   { draft, isBypassed, isLeftOpen }: OpenTurn,

@@ -1,8 +1,8 @@
 /**
- * Rounds with the upstream that the client does not know of: the model calls a tool of ours, we answer, and it goes on.
+ * Inner rounds: the model calls one of Plimsoll's tools, Plimsoll answers, and the model continues. The client does not see them.
  *
- *   answer ─► calls of ours? ─► answered here ─► another round, at most so many
- *                           └► calls of the client's beside them: the client acts first, our results wait for its own
+ *   answer ─► calls to Plimsoll's tools? ─► answered here ─► another round, up to a maximum
+ *                                       └► client's tools called too: the client runs them first, Plimsoll's results wait
  */
 
 import type { Measurement } from "../../budget/measure.ts";
@@ -32,48 +32,48 @@ import type { Scope } from "../lookup/scope.ts";
 import type { FactsReader } from "../measure/message-facts.ts";
 import type { OwnOffer } from "../tools/own-tools-offer.ts";
 
-/** What the model looks up in one turn; more than this is a loop. */
+/** Maximum number of inner rounds per turn. More would be a loop. */
 const maxRounds = 8;
 const maxCallsPerRound = 16;
 
 export interface InnerRounds {
   readonly isOwn: IsOwn;
-  /** The upstream has answered. again: there is more to send. Contract: never rejects. */
+  /** Call this with the upstream's answer. again: send another round. Contract: never rejects. */
   answered(answer: Answer): Promise<"done" | "again">;
-  /** What was said behind the client's own messages. */
+  /** Messages of the inner rounds, which follow the client's own messages. */
   readonly elements: readonly Uint8Array[];
-  /** Of these, in our tokens. */
+  /** Their size in Plimsoll's tokens. */
   readonly tokens: number;
-  /** The model may call nothing any more. */
+  /** The model may not call any more tools. */
   readonly isLast: boolean;
-  /** What the turn consists of, where the client knows only a part. */
+  /** The full content of the turn, of which the client knows only a part. */
   readonly kept: KeptRounds;
 }
 
 export interface KeptRounds {
-  /** Everything the model said and was told, in order; empty when the client knows all of it. */
+  /** All messages of the inner rounds, in order. Empty if the client knows everything. */
   readonly messages: readonly JsonObject[];
-  /** How often the upstream was asked more than once. */
+  /** Number of requests to the upstream beyond the first. */
   readonly innerRounds: number;
-  /** What each round reported, where it did. */
+  /** Usage of each round, if reported. */
   readonly usages: readonly Usage[];
-  /** The request of the last report, in our tokens: the view may have been compacted since. */
+  /** The request of the last report, in Plimsoll's tokens. The view may have been compacted since then. */
   readonly reported?: ReportedRound;
 }
 
 export interface ReportedRound {
-  /** Before correction. */
+  /** Before calibration. */
   readonly measured: Measurement;
-  /** What stood behind the client's own messages. */
+  /** Tokens of the messages after the client's own ones. */
   readonly lookedUpTokens: number;
 }
 
-/** What rounds ask of their turn. */
+/** Actions of the turn that the rounds can request. */
 export interface RoundActs {
   readonly fitted: () => Fitted;
-  /** Makes the view smaller, for the model asked for it; says what came of it. */
+  /** Compacts the view because the model asked for it. Returns the answer for the model. */
   readonly compact: () => Promise<string>;
-  /** Tools that are held back. */
+  /** Searches the deferred tools. */
   readonly findTools: (search: Omit<ToolSearch, "before">) => Promise<OwnAnswer>;
 }
 
@@ -82,7 +82,7 @@ interface RoundsOf extends RoundActs {
   readonly offer: OwnOffer;
 }
 
-/** What lookups need of the world. */
+/** The world that lookups need. */
 export interface RoundsWorld {
   readonly facts: FactsReader;
   readonly own: OwnAnswers;
@@ -92,7 +92,7 @@ export interface RoundsWorld {
   readonly now: () => number;
 }
 
-/** Only where tools of ours went out: they stay in for all rounds of a turn. */
+/** Only if the request contains Plimsoll's tools. They stay in the list for all rounds of a turn. */
 export function openRounds(
   world: RoundsWorld,
   draft: Draft,
@@ -123,9 +123,9 @@ function openInnerRounds(world: RoundsWorld, turn: RoundsOf): InnerRounds {
     ownToolOf(offer, { name, ...(isToolSearch ? { isToolSearch } : {}) }) !== undefined;
   const usages: Usage[] = [];
   let reported: ReportedRound | undefined;
-  /** Of the rounds that are over. */
+  /** Messages of the finished rounds. */
   let spoken = nothingSpoken;
-  /** What the client is told of the last answer. */
+  /** The part of the last answer that the client sees. */
   let rest: readonly JsonObject[] = [];
   let rounds = 0;
   let isLast = false;
@@ -193,13 +193,13 @@ function openInnerRounds(world: RoundsWorld, turn: RoundsOf): InnerRounds {
       try {
         await goOn(heard, own);
       } catch (error) {
-        // The client gets what there is: a call that nobody answered is not told.
+        // The client gets the answer without the unanswered call.
         reportDegraded(draft, "view", `a lookup failed: ${errorMessage(error)}`);
         return "done";
       }
       isAwaitingResults = others.size > 0;
       if (isAwaitingResults) return "done";
-      // What the model says between its lookups takes room, too.
+      // The model's texts between lookups take room too.
       const { limit, tokensAfter } = turn.fitted();
       if (tokensAfter + spoken.tokens > limit) await turn.compact();
       rounds++;
@@ -212,7 +212,7 @@ function idOf({ id }: ToolCallPart): string {
   return id;
 }
 
-/** One answer to each call; what stands behind the last is said with it. */
+/** One result per call. Extra answers are added to the last result. */
 function resultsOf(
   offer: OwnOffer,
   calls: readonly ToolCallPart[],
@@ -235,7 +235,7 @@ function texts(all: readonly string[]): readonly Part[] {
   return all.map((text) => ({ kind: "text", text }));
 }
 
-/** Whose call it is. Where our search has a form of the provider's own, a function by its name is somebody else's. */
+/** Whose call it is. If the search uses the provider's own form, a function with the search's name belongs to the client. */
 export function ownToolOf(
   { own, catalogue }: OwnOffer,
   { name, isToolSearch }: Pick<ToolCallPart, "name" | "isToolSearch">,
@@ -246,7 +246,7 @@ export function ownToolOf(
   return tool === "tool_search" && isNativeSearch ? undefined : tool;
 }
 
-/** What the wire has a form of its own for stands in that; a search in such a form that found nothing is answered so, too. */
+/** Uses the provider's own form if there is one. A search in that form that found nothing also gets its answer in that form. */
 export function contentOf(
   { catalogue }: OwnOffer,
   { isToolSearch }: Pick<ToolCallPart, "isToolSearch">,
@@ -257,7 +257,7 @@ export function contentOf(
   return given.map(opaquePart);
 }
 
-/** One after the other: each has what the ones before it left. */
+/** One call after the other, because each gets the room that the previous ones left. */
 async function answerCalls(
   world: RoundsWorld,
   turn: RoundsOf,
@@ -304,7 +304,7 @@ async function answerCall(
   { roomTokens, ...place }: Omit<ToolSearch, "before" | "query"> & { readonly roomTokens: number },
 ): Promise<OwnAnswer> {
   const tool = ownToolOf(offer, call);
-  // What this very turn brought may be asked for.
+  // The model may ask for content that this same turn brought.
   await world.saver.save(draft.log);
   if (tool === undefined) return { text: argumentTexts.unknownTool(call.name), isError: true };
   const { tenant, id: session } = draft.log.record;
@@ -323,14 +323,14 @@ async function answerCall(
   );
 }
 
-/** What the asking branch may look up; undefined: all of its session. */
+/** The content that the asking branch may look up. Undefined: everything in its session. */
 export function scopeOf(config: Config, { log, branch }: Draft): Scope | undefined {
   if (config.agent?.lookup_scope === "session") return undefined;
   const { id } = branch.record;
   return { branch: id, isVisible: visibleOn(log, id, branch.memory.hasOtherLead === true) };
 }
 
-/** What stands in the view as it was said need not be looked up. */
+/** Messages that the view shows in full need not be looked up. */
 export function inViewOf({ log, branch, path }: Draft): (seq: number) => boolean {
   let inView: Set<number> | undefined;
   const find = (): Set<number> => {
@@ -338,7 +338,7 @@ export function inViewOf({ log, branch, path }: Draft): (seq: number) => boolean
     const seqs = Array.from({ length: path.length }, (_, index) =>
       isInside(gaps, index) || replacements.has(index) ? undefined : path.seqAt(index),
     );
-    // What is said again here was said first somewhere else.
+    // A message that repeats an earlier one counts as both.
     const first = (seq: number): readonly number[] => {
       const echo = log.echoes.get(seq);
       return echo?.isWhole === true ? [seq, echo.of] : [seq];
@@ -373,7 +373,7 @@ function report(
   });
 }
 
-/** The true sum of what was read and written. */
+/** The total of all tokens read and written. */
 export function sumUsage(usages: readonly Usage[]): Usage | undefined {
   const [first, ...others] = usages;
   return first && others.reduce(addUsage, first);

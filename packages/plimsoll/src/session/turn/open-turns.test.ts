@@ -1,4 +1,4 @@
-/** Turns under way when the product closes: each is stored, whether somebody ends it or not. */
+/** Turns under way during a shutdown: each one is stored, whether or not its caller ends it. */
 
 import { expect, test } from "vitest";
 import { createOpenTurns, type Unended } from "./open-turns.ts";

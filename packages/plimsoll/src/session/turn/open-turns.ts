@@ -1,21 +1,21 @@
-/** Turns that are under way: when the product closes, they are ended and stored as far as they came. */
+/** Turns under way. When Plimsoll shuts down, it ends them and stores them as far as they got. */
 
 export interface OpenTurns {
   add(turn: Unended): void;
   delete(turn: Unended): void;
-  /** For a request on its way to become a turn: whoever closes waits for that, too. */
+  /** For a request that is about to become a turn. A shutdown waits for it too. */
   during<T>(work: () => Promise<T>): Promise<T>;
 }
 
-/** A turn that has begun and not ended. */
+/** A turn that has begun but not ended. */
 export interface Unended {
-  /** Somebody is about to end it, and gets a while for that. Any other is ended as soon as the product closes. */
+  /** True: a caller is about to end it and gets some time. False: it ends as soon as Plimsoll shuts down. */
   readonly isAwaited: boolean;
-  /** Ends it, and stores what there is of it. Contract: never rejects, and does it once. */
+  /** Ends the turn and stores what there is of it. Contract: never rejects, and acts only once. */
   abort(): Promise<unknown>;
 }
 
-/** Resolves when all are stored. Those that somebody is about to end are ended for them after this long. */
+/** `close` resolves when all turns are stored. After the timeout it also ends those that a caller was about to end. */
 export type ClosableTurns = OpenTurns & { close(timeoutMs: number): Promise<void> };
 
 export function createOpenTurns(): ClosableTurns {
@@ -49,7 +49,7 @@ export function createOpenTurns(): ClosableTurns {
     add,
     delete: remove,
     during: async (work) => {
-      // There is nothing to store of it yet.
+      // There is nothing to store yet.
       const coming: Unended = { isAwaited: true, abort: async () => undefined };
       add(coming);
       try {

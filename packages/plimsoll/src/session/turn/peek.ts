@@ -1,4 +1,4 @@
-/** What Plimsoll would send of a request, without recording it: for clients that only want to know how much it is. */
+/** The body that Plimsoll would send for a request, without recording it. For clients that only want its size. */
 
 import type { Store } from "../../store/store.ts";
 import { type Draft, offeredTools, offerIn, renderingOf } from "../draft/draft.ts";
@@ -25,7 +25,7 @@ type PeekContext = Pick<
   "config" | "facts" | "heads" | "offers" | "sessions" | "store" | "targets"
 >;
 
-/** The body with the edits that hold, or undefined where none does. */
+/** The body with all active edits. Undefined if there are none. */
 export async function peekBody(
   context: PeekContext,
   incoming: Incoming,
@@ -45,7 +45,7 @@ export async function peekBody(
   );
 }
 
-/** Undefined: the request would begin a session, or continue one that has no edits. */
+/** Undefined if the request would start a session, or continue one without edits. */
 async function sessionOf(
   { sessions }: Pick<PeekContext, "sessions">,
   { incoming, messages, links }: ReadRequest,
@@ -61,7 +61,7 @@ async function sessionOf(
   return log === undefined || log.edits.length === 0 ? undefined : log;
 }
 
-/** Of a draft what the tools and the view need; nobody records a branch or a turn for it. */
+/** The parts of a draft that the tools and the view need. No branch or turn is recorded. */
 async function draftOf(
   context: Pick<PeekContext, "config" | "offers">,
   { incoming, request, slices, targets, messages, head }: ReadRequest,
@@ -78,7 +78,7 @@ async function draftOf(
   };
 }
 
-/** The request where its session would put it. */
+/** The path of the request at the place where its session would put it. */
 async function pathIn(
   store: Pick<Store, "bodies">,
   log: SessionLog,

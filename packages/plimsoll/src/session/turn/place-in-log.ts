@@ -1,4 +1,4 @@
-/** Where a request belongs: its session and its branch, with what is new in it below what is known. */
+/** Finds the session and branch of a request and appends its new messages to the log. */
 
 import { PlimsollError } from "../../message/error.ts";
 import type { NodeRecord, Store } from "../../store/store.ts";
@@ -46,7 +46,7 @@ export interface PlacingWorld {
   readonly calibrations: Calibrations;
   readonly mender: Pick<Mender, "isSpoilt">;
   readonly now: () => number;
-  /** One piece of work after the other under each name: two requests never look for one session at once. */
+  /** Runs work one after the other per name, so that two requests never search for the same session at once. */
   readonly exclusively: <T>(name: string, work: () => Promise<T>) => Promise<T>;
 }
 
@@ -68,7 +68,7 @@ export async function placeInLog(world: PlacingWorld, read: ReadRequest): Promis
   return { turn, whole, placed };
 }
 
-/** Several credentials of one client may ask for one session. */
+/** Several credentials of one client may ask for the same session. */
 function queueOf({ tenant, hints: { clientKey }, isRefreshable }: Incoming): string {
   const isShared = isRefreshable === true && clientKey !== undefined;
   return `${isShared ? "" : tenant}\0${clientKey ?? ""}`;
@@ -99,7 +99,7 @@ async function place(world: PlacingWorld, read: ReadRequest, placing: Placing): 
   };
 }
 
-/** The branch goes on with what is new, and has a turn under way. */
+/** Moves the branch on to the new messages and marks a turn as under way. */
 function append(
   position: Position,
   added: readonly MessageToAppend[],
@@ -119,7 +119,7 @@ function append(
   return tip;
 }
 
-/** The session that the request names, goes on with, or begins. */
+/** The session that the request names or continues, or a new one. */
 async function sessionFor(
   { sessions, mender, store }: PlacingWorld,
   { incoming }: ReadRequest,
@@ -144,9 +144,9 @@ async function sessionFor(
   return log;
 }
 
-/** Something else of it was found spoilt since it was read. */
+/** Another part of the session was found damaged after it was read. */
 function spoiltSession(session: string): PlimsollError {
-  const message = `${session} was found spoilt.`;
+  const message = `Session ${session} is damaged.`;
   return new PlimsollError("STORE_CORRUPT", message, { fields: { session } });
 }
 
@@ -154,9 +154,9 @@ interface Position {
   readonly log: SessionLog;
   readonly branch: BranchState;
   readonly found: Placement;
-  /** Of all messages of the request, as the log names them. */
+  /** Links of all messages of the request, as the log names them. */
   readonly named: readonly Link[];
-  /** Where the provider alone knows what the request goes on from: below this. */
+  /** The link to append after, if only the provider knows where the request continues. */
   readonly blindly?: Link;
 }
 
@@ -180,7 +180,7 @@ function positionIn(log: SessionLog, { incoming }: ReadRequest, placing: Placing
   return blindly === undefined ? position : { ...position, blindly: blindly.link };
 }
 
-/** The last message that the log knows already. */
+/** The last message that the log already knows. */
 function knownTip({ log, found, named, blindly }: Position): Tip {
   const link = blindly ?? named[found.common - 1] ?? rootLink(log.record.wire);
   return { seq: found.parent, link };
@@ -198,7 +198,7 @@ function messagesBehind(
   }));
 }
 
-/** What its client took back by sending something else in its place. */
+/** Messages that the client took back by sending something else in their place. */
 function leftBy({ log, branch, found }: Position): readonly NodeRecord[] {
   if (found.relation !== "edited") return [];
   return pathBehind(log, branch.record.tipSeq, found.parent);

@@ -1,4 +1,4 @@
-/** A request as its client sent it, read: its messages, what each weighs and is known by. What was read before is not read again. */
+/** Reads a client's request: its messages with their sizes and identities. Messages that were read before are not read again. */
 
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { sha256 } from "../../store/body.ts";
@@ -22,7 +22,7 @@ export interface ReaderWorld {
 }
 
 export interface ReadRequest {
-  /** With what the body says of its session. */
+  /** Includes the session that the body names, if any. */
   readonly incoming: Incoming;
   readonly request: WireRequest;
   readonly slices: BodySlices;
@@ -31,7 +31,7 @@ export interface ReadRequest {
   readonly messages: readonly LogMessage[];
   readonly links: readonly Link[];
   readonly head: Preamble;
-  /** The provider's count of the head divided by ours, where it was asked. */
+  /** The provider's token count of the preamble divided by Plimsoll's, if the provider was asked. */
   readonly preambleRatio: number;
 }
 
@@ -42,7 +42,7 @@ export async function readRequest(world: ReaderWorld, given: Incoming): Promise<
   const recalled = world.prefixes.recall(memoryKeyOf(given), body, wire.fields.messages);
   const { slices } = recalled;
   const request = wire.body.read(body, slices);
-  // To find its messages took a while: others get their turn before they are read.
+  // Splitting the body took a while, so let other work run before the messages are read.
   if (body.length > largeBytes) await nextTurn();
   const incoming = withOwnSession(given, request);
   const targets = targetsFor(world, incoming, request);
@@ -55,7 +55,7 @@ export async function readRequest(world: ReaderWorld, given: Incoming): Promise<
   return { incoming, request, slices, targets, bytes, ...learned, head, preambleRatio };
 }
 
-/** The same for whoever only looks: it uses nothing that was read before, leaves nothing behind, and asks no provider. */
+/** Like `readRequest`, for callers that only look. It uses no earlier results, remembers nothing, and asks no provider. */
 export function readAlone(
   world: Pick<ReaderWorld, "targets" | "facts" | "heads">,
   incoming: Incoming,
@@ -68,7 +68,7 @@ export function readAlone(
   return readRequest({ ...world, prefixes, preambleCounts }, incoming);
 }
 
-/** A client may name its session in the body; what it says in a header comes first. */
+/** A client may name its session in the body. A name in a header takes precedence. */
 function withOwnSession(incoming: Incoming, { clientSession }: WireRequest): Incoming {
   if (!clientSession) return incoming;
   return { ...incoming, hints: { clientKey: clientSession, ...incoming.hints } };
@@ -81,7 +81,7 @@ interface Learning {
   readonly recalled: RecalledPrefix;
 }
 
-/** Only what is new is counted and hashed. What could only be guessed is counted again with the next request. */
+/** Counts and hashes only new messages. Messages whose size is a guess are counted again with the next request. */
 async function learnMessages(
   { facts, prefixes }: ReaderWorld,
   { incoming, bytes, target: { ruler }, recalled }: Learning,
@@ -96,7 +96,7 @@ async function learnMessages(
   return { messages, links };
 }
 
-/** Nobody could count the tokens of some of them. */
+/** Whether the tokens of some messages could not be counted. */
 export function isGuessed(messages: readonly LogMessage[]): boolean {
   return messages.some(({ isGuess }) => isGuess === true);
 }
@@ -111,7 +111,7 @@ function targetsFor(
   return targets.candidates(provider, wire, { ...request, ...named, tenant });
 }
 
-/** Requests of one conversation should have the same key; a wrong one costs time, nothing else. */
+/** Requests of one conversation should have the same key. A wrong key costs time but does no harm. */
 function memoryKeyOf({ tenant, wire, hints, body }: Incoming): string {
   const name = hints.clientKey ?? hints.sessionId ?? sha256(body.subarray(0, 1024));
   return [tenant, wire.name, name, hints.agent ?? ""].join("\0");

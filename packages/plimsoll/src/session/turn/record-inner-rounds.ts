@@ -1,4 +1,4 @@
-/** What the model said and was told in rounds of its own joins the log, and an edit says where it belongs. */
+/** Adds the messages of inner rounds to the log, with an edit that says where they belong. */
 
 import { type NewEdit, ownTools } from "../../message/edit.ts";
 import type { Draft } from "../draft/draft.ts";
@@ -10,7 +10,7 @@ import { looseChainOf, pathTo } from "../log/log.ts";
 import type { FactsReader } from "../measure/message-facts.ts";
 import type { KeptRounds } from "./inner-rounds.ts";
 
-/** What is recorded is counted. */
+/** The world that recording needs. */
 export interface RecordingWorld {
   readonly facts: FactsReader;
   readonly now: () => number;
@@ -55,14 +55,14 @@ interface Expanding extends Pick<SentTurn, "draft" | "placed"> {
   readonly at: number;
 }
 
-/** The answer is everything between the request and its last message. */
+/** The answer is everything after the request up to the answer's last message. */
 function editFor({ draft, placed, answer, inner, tokens, at }: Expanding): NewEdit | undefined {
   const { log, branch } = placed;
   const path = pathTo(log, answer.seq);
   const from = path.findIndex(({ parent }) => parent === placed.tip.seq);
   const [first, last] = [path[from], path.at(-1)];
   if (first === undefined || last === undefined) return undefined;
-  // The same answer to the same request, once more: the client cannot tell them apart.
+  // The same answer to the same request again. The client cannot tell the two apart.
   const isKnown = log.edits.some(
     ({ action }) => action.kind === "expand" && action.last === looseChainOf(last),
   );
@@ -83,6 +83,6 @@ export interface SentTurn {
   readonly draft: Draft;
   readonly placed: Placed;
   readonly fitted: Fitted;
-  /** What the client does not know of. */
+  /** The inner rounds, which the client does not know of. */
   readonly rounds?: KeptRounds | undefined;
 }

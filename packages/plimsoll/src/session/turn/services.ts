@@ -1,4 +1,4 @@
-/** The steps of a turn, each closed over what it needs of the world, so that a turn need not know any of that. */
+/** The steps of a turn. Each one already has the parts of the world it needs, so a turn knows nothing about them. */
 
 import type { Draft } from "../draft/draft.ts";
 import { withTools } from "../fit/defer-tools.ts";
@@ -19,14 +19,14 @@ import { isGuessed, type ReadRequest, readRequest } from "./read-request.ts";
 import type { SentTurn } from "./record-inner-rounds.ts";
 
 export interface TurnServices {
-  /** wire: slices; hashes and tokens, a known prefix is skipped. */
+  /** Splits the body into messages with hashes and sizes. A known prefix is skipped. */
   read(incoming: Incoming): Promise<ReadRequest>;
-  /** Which session and branch? New messages join the log. */
+  /** Finds the session and branch. New messages join the log. */
   place(read: ReadRequest): Promise<PlacedRequest>;
-  /** What would be sent, and what may be changed about it. */
+  /** The request that would be sent, and the changes allowed to it. */
   draft(read: ReadRequest, placed: PlacedRequest): Promise<OpenTurn>;
   readonly fitter: Fitter;
-  /** Undefined: no tools of ours went out. */
+  /** Undefined if the request has none of Plimsoll's tools. */
   openRounds(draft: Draft, acts: RoundActs): InnerRounds | undefined;
   bodyToSend(turn: SendingTurn, draft: Draft, read: ReadRequest): Uint8Array | undefined;
   /** One transaction: request, answer, edits, events. */
@@ -34,7 +34,7 @@ export interface TurnServices {
   mend: Mender["mend"];
   readonly openTurns: OpenTurns;
   readonly bus: EventBus;
-  /** Aborted when the product closes. */
+  /** Aborted when Plimsoll shuts down. */
   readonly closing: AbortSignal;
 }
 
@@ -56,7 +56,7 @@ export function createTurnServices(context: TurnContext): TurnServices {
   };
 }
 
-/** A request that its provider alone can complete is recorded, and sent as it came. */
+/** A request that only its provider can complete is recorded and sent as it came. */
 async function openingOf(
   context: TurnContext,
   read: ReadRequest,
@@ -68,7 +68,7 @@ async function openingOf(
   const bare = draftOf(context, { ...read, ...request, isBypassed });
   const draft = await withTools(context, bare, { offer, request: read.request });
   if (isGuessed(messages))
-    reportDegraded(draft, "view", "the tokens could not be counted, and are guessed");
+    reportDegraded(draft, "view", "the tokens could not be counted and are an estimate");
   return { draft, placed: request.placed, isBypassed };
 }
 

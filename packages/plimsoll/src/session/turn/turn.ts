@@ -1,11 +1,11 @@
 /**
  * One request through the system. Start reading here.
  *
- *   read: bytes ─► messages   place: session, branch, log   draft: what would be sent   fit: guard, edits
+ *   read: bytes ─► messages   place: session, branch, log   draft: request that would be sent   fit: guard, edits
  *   ─► upstream ─► overflowed? fit again   answered? lookups, another round   ─► end: the answer joins the log
  *
- * A turn that makes no edit is one durable transaction: its new messages and its answer together, before the
- * client sees the end of the answer. A turn that makes one has one more, before its request is sent.
+ * A turn without edits is one durable transaction: its new messages and its answer are stored together, before the client
+ * sees the end of the answer. A turn that makes an edit has one more transaction, before its request is sent.
  */
 
 import { PlimsollError } from "../../message/error.ts";
@@ -26,11 +26,11 @@ import type { TurnServices } from "./services.ts";
 
 export type { TurnResult } from "./end-turn.ts";
 
-/** A request that is in the log, and made to fit. From here on it must end: with an answer, or with what went wrong. */
+/** A request that is in the log and fits. From here on the turn must end, with an answer or with an error. */
 export class Turn {
   readonly draft: Draft;
   readonly placed: Placed;
-  /** Tools of ours went out with it: what the upstream answers must be shown to these first. */
+  /** Set if Plimsoll's tools are in the request. Then the upstream's answer must go through these rounds first. */
   readonly rounds: InnerRounds | undefined;
   readonly #services: TurnServices;
   readonly #isBypassed: boolean;
@@ -39,7 +39,7 @@ export class Turn {
   #attempt = 1;
   #ended: Promise<Saved> | undefined;
 
-  /** Also the library's way in: its draft comes from what its session has in memory. */
+  /** The library uses this too. Its draft comes from the session in memory. */
   static async open(services: TurnServices, begun: OpenTurn): Promise<Turn> {
     return new Turn(services, begun, await firstFit(services, begun));
   }
@@ -77,17 +77,17 @@ export class Turn {
     return this.placed.relation;
   }
 
-  /** As it was last sent: a turn that the provider found too long is sent again. */
+  /** The request as it was last sent. Plimsoll sends a turn again if the provider found it too long. */
   get fitted(): Fitted {
     return this.#fitted;
   }
 
-  /** How long the answer may be, where there is no room for as long a one as the client asked for. */
+  /** The reduced answer length, if there is no room for the length that the client asked for. */
   get shortened(): ShortenedOutput | undefined {
     return shortenedOutput(this.draft, this.#fitted, this.rounds?.tokens);
   }
 
-  /** The provider said that it is too long. True: `fitted` has something smaller to send. False: what the provider said is final. */
+  /** The provider said "too long". True: `fitted` is now smaller and can be sent. False: the provider's error is final. */
   async overflowed(overflow: Overflow): Promise<boolean> {
     const smaller = await this.#services.fitter.afterOverflow(this.draft, {
       fitted: this.#fitted,
@@ -101,7 +101,7 @@ export class Turn {
     return smaller !== undefined;
   }
 
-  /** Stores the turn. Contract: never rejects; only the first call counts, and whoever closes may have been first. */
+  /** Stores the turn. Contract: never rejects. Only the first call counts, and a shutdown may have made it already. */
   end(result: TurnResult): Promise<Saved> {
     const { draft, placed } = this;
     const sent = { draft, placed, fitted: this.#fitted, rounds: this.rounds?.kept };
@@ -124,7 +124,7 @@ export class Turn {
     return found.answer;
   }
 
-  /** What the provider has said of its window holds for the rest of the turn. */
+  /** A window that the provider named in this turn applies to the rest of the turn. */
   #draftNow(): Draft {
     return this.#attempt === 1 ? this.draft : { ...this.draft, targets: [this.#fitted.target] };
   }
@@ -135,8 +135,8 @@ export class ReceivedTurn extends Turn {
   readonly #bodyOf: () => Uint8Array | undefined;
 
   /**
-   * A request as a client sent it: everything, every time. So it can be begun anew where the store turns out to be spoilt, in a
-   * session of its own history.
+   * A request as a client sent it, with its whole history. So if the store turns out to be
+   * damaged, Plimsoll can start again with a session made from that history.
    */
   static receive(services: TurnServices, incoming: Incoming): Promise<ReceivedTurn> {
     return services.openTurns.during(() => receiveWithRetry(services, incoming));
@@ -153,13 +153,13 @@ export class ReceivedTurn extends Turn {
     this.#bodyOf = () => services.bodyToSend(this, this.draft, read);
   }
 
-  /** The bytes to send now; undefined when they are the client's own. */
+  /** The bytes to send now. Undefined if they are the client's own. */
   get body(): Uint8Array | undefined {
     return this.#bodyOf();
   }
 }
 
-/** A spoilt session is put aside, and then the database may turn out to be spoilt, too. */
+/** Maximum number of repairs. After a damaged session is set aside, the database may turn out to be damaged too. */
 const mendsMax = 3;
 
 async function receiveWithRetry(services: TurnServices, incoming: Incoming): Promise<ReceivedTurn> {
@@ -172,7 +172,7 @@ async function receiveWithRetry(services: TurnServices, incoming: Incoming): Pro
       );
     } catch (error) {
       if (mends >= mendsMax || !isSpoilt(error) || !(await services.mend(error))) throw error;
-      // Its session is gone. Nobody else's is looked for in its place.
+      // The damaged session is gone. Plimsoll does not look for another session in its place.
       isFreshSearch ||= PlimsollError.is(error) && error.fields["session"] !== undefined;
     }
   }
