@@ -152,7 +152,7 @@ describe("wrong use", () => {
       "a session that is not there",
       ["log", "ses_0000000000000000000000"],
       1,
-      "run `plimsoll serve`",
+      "Run `plimsoll serve`",
     ],
     ["a file that is no request", ["inspect", program], 2, "cannot be read as JSON"],
     ["neither file nor session", ["inspect", "nothing"], 2, "neither a file nor a session id"],
@@ -177,7 +177,7 @@ describe("wrong use", () => {
     const { code, stderr } = await run("serve", "--port", port, "--data", join(folder, "d2"));
     expect([code, stderr]).toEqual([
       1,
-      expect.stringContaining(`Port ${port} on 127.0.0.1 is in use`),
+      expect.stringContaining(`Port ${port} on 127.0.0.1 is already in use`),
     ]);
     taken.close();
   });

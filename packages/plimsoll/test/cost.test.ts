@@ -116,7 +116,7 @@ describe("what a turn costs", () => {
     expect(await costOf(session)).toMatchObject({ usd: null, savedUsd: null, sentTokens: 10 });
     const { stdout } = await run("cost", session);
     expect(stdout).toContain("unknown");
-    expect(stdout).toContain("prices unknown; set providers.");
+    expect(stdout).toContain("prices unknown. Set providers.");
     const all = await service.api<Cost>("/api/cost");
     expect(all.usd).toBeNull();
   });

@@ -209,7 +209,7 @@ test("what cannot be sent is refused when it is appended, and takes nothing with
   await session.append({ role: "user", content: "keep me" });
   await expect(
     session.append({ role: "user", content: 1n as unknown as string }),
-  ).rejects.toThrowError(/JSON can hold/);
+  ).rejects.toThrowError(/JSON can represent/);
   await expect(session.append("hello" as unknown as Record<string, string>)).rejects.toThrowError(
     /message object/,
   );
