@@ -124,7 +124,8 @@ function fixedOn(
   const fixed = [...pins.filter(({ isByHand }) => isByHand), ...expansions];
   // The client rewrites everything after this point with every request, so an edit there would be lost with the next one.
   const stable = stableLength(draft.path, draft.branch);
-  const newFrom = startOfNew(draft);
+  // A caller who compacts a list of messages names the budget, and no model waits for the newest result.
+  const newFrom = draft.origin === "one-off" ? Number.POSITIVE_INFINITY : startOfNew(draft);
   return (index, message) =>
     index >= stable || isInside(fixed, index) || isUnseen(message, index - newFrom);
 }

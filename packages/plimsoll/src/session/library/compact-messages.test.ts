@@ -32,6 +32,25 @@ function longOn(wire: Wire): Long {
   return { messages: parsed[MESSAGES_FIELD[wire]] ?? [], bodyText: body };
 }
 
+test("a budget that the caller names holds, even if the newest result alone is larger", async () => {
+  const lines = Array.from({ length: 400 }, (_, index) => `line ${index}: value ${index * 7919}`);
+  const messages = [
+    { role: "user", content: "Read the log and say why it fails." },
+    {
+      role: "assistant",
+      content: [{ type: "tool_use", id: "toolu_1", name: "read", input: { path: "app.log" } }],
+    },
+    {
+      role: "user",
+      content: [{ type: "tool_result", tool_use_id: "toolu_1", content: lines.join("\n") }],
+    },
+  ];
+  const done = await plimsoll.compactMessages({ wire: wires.anthropic, messages, budget: 800 });
+  expect(done.tokensBefore).toBeGreaterThan(3_000);
+  expect(done.tokensAfter).toBeLessThanOrEqual(800);
+  expect(JSON.stringify(done.messages)).toContain("line 399: value");
+});
+
 describe.each(WIRES)("%s", (wire) => {
   const long = longOn(wire);
   const task = { wire: wires[wire], messages: long.messages };
