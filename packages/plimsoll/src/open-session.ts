@@ -43,7 +43,7 @@ function wireOfProvider(config: Config): WireOfProvider {
     if (wire !== undefined) return wire;
     throw new PlimsollError(
       "USAGE",
-      `name).join(" or ")}. => ${provider} does not support the wire ${wanted}. Use ${spoken.map(({ name }) => name).join(" or ")}. => name).join(" or ")}.`,
+      `${provider} does not support the wire ${wanted}. Use ${spoken.map(({ name }) => name).join(" or ")}.`,
     );
   };
 }

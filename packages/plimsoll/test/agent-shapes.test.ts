@@ -16,7 +16,7 @@ import {
   refusals,
   sessionsBesideOne,
 } from "./agent-shapes/findings.ts";
-import { type AgentRun, type RunOptions, runAgent, TURNS } from "./agent-shapes/run.ts";
+import { type AgentRun, type RunOptions, runAgent } from "./agent-shapes/run.ts";
 import { type AgentShape, loadShape, type RecordedTurn } from "./agent-shapes/shape.ts";
 import type { Exchange, Spoken } from "./agent-shapes/spelling.ts";
 import { renderEvents, renderJson } from "./harness/answer.ts";
@@ -104,7 +104,7 @@ const RUNS: readonly NamedRun[] = [
   },
 ];
 
-describe(`${TURNS} turns with results of 9 KB`, () => {
+describe("a history that exceeds its window, with results of 9 KB", () => {
   const finished = new Map<string, AgentRun>();
   beforeAll(async () => {
     const waiting = [...RUNS];

@@ -372,7 +372,7 @@ describe("a provider that counts by another rule", () => {
     number: 3,
     window: { tokens: WINDOW_TOKENS, factor: (body) => factors.get(body["model"]) ?? Number.NaN },
     toldTokens: WINDOW_TOKENS,
-    historyTokensMin: 3 * WINDOW_TOKENS,
+    historyTokensMin: effort(2, 3) * WINDOW_TOKENS,
   });
   for (const { options } of scene.talks) factors.set(options.model, factorOf(options.seed));
 
@@ -413,7 +413,7 @@ describe.each([
     cast,
     window: { tokens: WINDOW_TOKENS, isToldInStream },
     toldTokens: 2.5 * WINDOW_TOKENS,
-    historyTokensMin: 3 * WINDOW_TOKENS,
+    historyTokensMin: effort(2, 3) * WINDOW_TOKENS,
   });
   const overflowed = ({ turns }: LongTalk): readonly Turn[] =>
     turns.filter(({ sent }) => sent.some(({ isOverflow }) => isOverflow));

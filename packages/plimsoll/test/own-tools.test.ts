@@ -24,7 +24,7 @@ import { startUpstream, type Upstream } from "./harness/upstream.ts";
 
 /** Another one makes other conversations. */
 const SEED = seedOr(0);
-const TURNS_COUNT = effort(70, 167);
+const TURNS_COUNT = effort(100, 167);
 const WINDOW_TOKENS = 8_000;
 const OUTPUT_TOKENS_MAX = 500;
 const BUFFER_TOKENS = 300;

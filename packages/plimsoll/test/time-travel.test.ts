@@ -381,7 +381,7 @@ describe("from the command line", () => {
     const nowhere = await run("restore", "cp_77", "--session", talk.session);
     expect(nowhere).toMatchObject({ code: 1, stderr: expect.stringContaining("no checkpoint") });
     const nonsense = await run("restore", "yesterday-ish");
-    expect(nonsense).toMatchObject({ code: 2, stderr: expect.stringContaining("no point") });
+    expect(nonsense).toMatchObject({ code: 2, stderr: expect.stringContaining("not a point") });
     const unknown = await run("undo", "ses_0000000000000000000000");
     expect(unknown).toMatchObject({
       code: 1,

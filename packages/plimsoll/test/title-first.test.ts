@@ -110,7 +110,7 @@ test("a branch that is not there is said to be none, with those that are", async
   const { code, out } = await run("log", session, "--branch", "br_nobody");
   expect([code, out]).toEqual([
     2,
-    `plimsoll: There is no branch br_nobody in this session: it has main, ${conversation}.\n`,
+    `plimsoll: There is no branch br_nobody in this session. Its branches are main, ${conversation}.\n`,
   ]);
 });
 

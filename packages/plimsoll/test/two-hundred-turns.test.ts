@@ -5,7 +5,6 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { diceOf } from "../demo/dice.ts";
 import { call, reply, text } from "./harness/answer.ts";
 import type { Reply } from "./harness/answer-parts.ts";
-import { effort } from "./harness/effort.ts";
 import type { Wire } from "./harness/json.ts";
 import { messageTexts } from "./harness/kept.ts";
 import { makeDataFolder, type Service, startService } from "./harness/service.ts";
@@ -13,7 +12,7 @@ import { Talk } from "./harness/talk.ts";
 import { startUpstream, type Upstream } from "./harness/upstream.ts";
 import { prose } from "./harness/words.ts";
 
-const TURNS = effort(80, 200);
+const TURNS = 200;
 const RESTART_AFTER = 100;
 const WIRES = ["anthropic", "openai-chat", "openai-responses"] as const;
 const settings = {
@@ -90,7 +89,7 @@ afterAll(async () => {
 });
 
 describe.each(WIRES)("%s", (wire) => {
-  test("two hundred turns, several compactions, and nothing that the provider refused", () => {
+  test(`${TURNS} turns, several compactions, and nothing that the provider refused`, () => {
     const turns = sent.get(wire) ?? [];
     expect(turns).toHaveLength(TURNS);
     expect(turns.filter(({ action }) => action === "compacted").length).toBeGreaterThan(5);

@@ -2,10 +2,11 @@
 import type { UpstreamRequest } from "../harness/answer-writer.ts";
 import { countRequest, maxOutputOf } from "../harness/counting.ts";
 import { isObject, isString, type Json, type JsonObject, parseJson } from "../harness/json.ts";
-import { type AgentRun, type TakenTurn, TURNS } from "./run.ts";
+import { type AgentRun, type TakenTurn, turnsFor } from "./run.ts";
 import type { Result } from "./spelling.ts";
 
-const COMPACTIONS_MAX = TURNS / 5;
+/** One compaction in so many turns. */
+const COMPACTION_TURNS_MIN = 5;
 const BUFFER_TOKENS = 8_192;
 
 function bodyIn({ body }: UpstreamRequest): Json {
@@ -50,8 +51,9 @@ export function endedEarly({
   const last = turns.at(-1);
   if (last === undefined) return ["The agent takes no turn."];
   const { number, status, action, fault } = last;
-  if (number < TURNS) {
-    return [`The agent ends after turn ${number} of ${TURNS}: ${status}, ${action}. ${fault}`];
+  const wanted = turnsFor({ windowTokens });
+  if (number < wanted) {
+    return [`The agent ends after turn ${number} of ${wanted}: ${status}, ${action}. ${fault}`];
   }
   const tokens = countRequest(shape.wire, last.whole);
   if (tokens > windowTokens) return [];
@@ -177,9 +179,10 @@ function byTime({ at: left }: JsonObject, { at: right }: JsonObject): number {
 
 export function compactions(run: AgentRun): readonly string[] {
   const compacted = [...compactedTurns(run)];
-  if (compacted.length <= COMPACTIONS_MAX) return [];
+  const allowed = turnsFor(run.options) / COMPACTION_TURNS_MIN;
+  if (compacted.length <= allowed) return [];
   return [
-    `There are ${compacted.length} compactions in ${run.turns.length} turns, and ${COMPACTIONS_MAX} are allowed: in turns ${compacted.join(", ")}.`,
+    `There are ${compacted.length} compactions in ${run.turns.length} turns, and ${allowed} are allowed: in turns ${compacted.join(", ")}.`,
   ];
 }
 

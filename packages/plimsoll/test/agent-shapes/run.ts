@@ -7,6 +7,7 @@ import { diceOf } from "../../demo/dice.ts";
 import { call, reasoning, reply, text } from "../harness/answer.ts";
 import type { AnswerPart, Reply } from "../harness/answer-parts.ts";
 import type { UpstreamRequest } from "../harness/answer-writer.ts";
+import { effort } from "../harness/effort.ts";
 import type { JsonObject } from "../harness/json.ts";
 import type { Finding } from "../harness/judge.ts";
 import { handlesIn } from "../harness/kept.ts";
@@ -27,7 +28,11 @@ import type { Agent } from "./agents.ts";
 import { type AgentShape, loadShape } from "./shape.ts";
 import type { Exchange, Result, Spoken } from "./spelling.ts";
 
-export const TURNS = 25;
+const TURNS = 25;
+/** As many turns as a history needs that exceeds the window. */
+export function turnsFor({ windowTokens }: Pick<RunOptions, "windowTokens">): number {
+  return windowTokens > 50_000 ? TURNS : effort(19, TURNS);
+}
 const PARALLEL_EVERY = 6;
 /** In these turns the model looks something up: before it asks for a file, or in the same breath. */
 const LOOKUPS_BEFORE: readonly number[] = [5, 10, 15, 20];
@@ -171,7 +176,7 @@ class Work {
   async takeTurns(stage: Stage): Promise<void> {
     const { aside } = this.shape;
     if (aside !== undefined) await this.#send(stage, aside);
-    while (this.turns.length < TURNS) {
+    while (this.turns.length < turnsFor(this.#options)) {
       const taken = await this.#takeTurn(stage);
       this.turns.push(taken);
       if (taken.status !== 200 || this.#files.size === 0) return;
@@ -185,7 +190,8 @@ class Work {
     const tools = toolNamesIn(wire, body);
     if (tools.length === 0) return reply(text("A title"));
     const mayCall = !JSON.stringify(body["tool_choice"] ?? "").includes("none");
-    if (turn === TURNS || !mayCall) return this.#say([text(`All is read after ${turn} turns.`)]);
+    if (turn === turnsFor(this.#options) || !mayCall)
+      return this.#say([text(`All is read after ${turn} turns.`)]);
     const round = this.#round++;
     const thought = agent.isThinking && turn % PARALLEL_EVERY !== 0 ? [this.#thought(round)] : [];
     const own = tools.filter(isLookup);

@@ -197,7 +197,7 @@ test("what a turn measures is what its parts measure, and reported usage correct
 
 test.each([
   ["a target without a model", { target: "anthropic" }, /provider\/model/],
-  ["a provider that nobody knows", { target: "nobody/m" }, /not known/],
+  ["a provider that nobody knows", { target: "nobody/m" }, /There is no provider/],
 ])("%s gets a sentence", async (_name, options, sentence) => {
   const session = await (await fresh()).session();
   await session.append({ role: "user", content: "x" });
@@ -215,7 +215,9 @@ test("what cannot be sent is refused when it is appended, and takes nothing with
   );
   const { request } = await session.prepare({ target: "anthropic/claude-x" });
   expect(request["messages"]).toEqual([{ role: "user", content: "keep me" }]);
-  await expect(session.prepare({ target: "constructor/x" })).rejects.toThrowError(/not known/);
+  await expect(session.prepare({ target: "constructor/x" })).rejects.toThrowError(
+    /There is no provider/,
+  );
 });
 
 test("a stream that breaks is recorded as far as it came, and the error is handed on", async () => {

@@ -23,7 +23,7 @@ import {
 import { effort, seedOr } from "../harness/effort.ts";
 import { fixRandom } from "./fixed-random.ts";
 
-const TURNS = effort(16, 200);
+const TURNS = effort(10, 200);
 /** Before each turn, or before some. To start takes much longer than a turn. */
 const RESTARTS = effort(0.25, 1);
 const SEED = seedOr(11);

@@ -86,7 +86,7 @@ function onBranch(
   if (branch === undefined)
     throw new PlimsollError(
       "USAGE",
-      `one.id).join(", ")}. => There is no branch ${wanted} in this session. Its branches are ${snapshot.branches.map((one) => one.id).join(", ")}. => one.id).join(", ")}.`,
+      `There is no branch ${wanted} in this session. Its branches are ${snapshot.branches.map((one) => one.id).join(", ")}.`,
     );
   const path = new Set(pathInSnapshot(snapshot, branch.tipSeq).map(({ seq }) => seq));
   return (node) => path.has(node.seq) || node.branch === wanted;
