@@ -1,5 +1,5 @@
-// Writes docs/http.md from the tables of routes that the service goes by, so that the two cannot differ. With --check it only says whether
-// the page is as it should be. Run from the repository root.
+// Writes docs/http.md from the service's own tables of routes, so that the two cannot differ. With --check, it only checks
+// whether the page is up to date. Run from the repository root.
 import { readFileSync, writeFileSync } from "node:fs";
 import { argumentsSchema } from "../packages/plimsoll/src/server/http/arguments.ts";
 import { ownRoutes, providerRoutes } from "../packages/plimsoll/src/server/routes.ts";
@@ -8,11 +8,12 @@ import { rowsOf } from "./schema-words.mjs";
 const page = "docs/http.md";
 
 const who = {
-  everyone: "no token",
+  everyone: "anyone; no token is needed",
   client:
-    "an agent: a token in `x-plimsoll-token` or in the path as `/t/{token}/…`; on this machine its provider's credential is enough",
-  token: "any token, as `Authorization: Bearer …`; it reaches what is its tenant's",
-  owner: "the owner's token, likewise",
+    "an agent that sends a token in `x-plimsoll-token`, or in the path as `/t/{token}/…`. On this machine, its provider's credential is enough",
+  token:
+    "any token, as `Authorization: Bearer …`. A tenant's token reaches only the data of that tenant",
+  owner: "the owner's token, as `Authorization: Bearer …`. It reaches the data of all tenants",
 };
 
 function argumentRows(schema, place) {
@@ -24,7 +25,7 @@ function argumentRows(schema, place) {
     const says = [
       text,
       required.has(name) ? "Required." : "",
-      usual === undefined ? "" : `${usual} where it is left out.`,
+      usual === undefined ? "" : `Default: ${usual}.`,
     ];
     const cells = [`\`${name}\``, place, kind, says.filter(Boolean).join(" ")];
     return `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
@@ -33,7 +34,9 @@ function argumentRows(schema, place) {
 
 function section(title, { who: name, about }, rows) {
   const table =
-    rows.length === 0 ? [] : ["", "| argument | in | takes | |", "|---|---|---|---|", ...rows];
+    rows.length === 0
+      ? []
+      : ["", "| argument | in | value | meaning |", "|---|---|---|---|", ...rows];
   return [`### ${title}`, `For: ${name}. ${about}`, ...table, ""].join("\n");
 }
 
@@ -47,11 +50,11 @@ const own = ownRoutes.map((route) => {
 });
 
 const text = `# HTTP
-Every route of the service. Whatever is not on this page is 404, another method on one of these paths 405 (GET answers HEAD, too), an upgrade to WebSocket 426.
-An argument of another type, and one that is not listed, is 400: the error names it and says what is allowed. Errors are \`{ error: { code, message } }\`, on the
-routes of a provider in that provider's own shape.
+This page lists every route of the service. Any other path answers 404, any other method on one of these paths 405, and an upgrade to WebSocket 426. Every GET route also
+answers HEAD. An argument that is not listed, or has the wrong type, answers 400; the error names the argument and says what is allowed. An error is
+\`{ error: { code, message } }\`. On the routes of a provider, it has that provider's own shape.
 
-This page is made from the service's own table of routes by \`node scripts/http-reference.mjs\`; \`npm test\` fails when the two differ.
+\`node scripts/http-reference.mjs\` makes this page from the service's own table of routes. \`npm test\` fails if the two differ.
 
 | for | means |
 |---|---|
@@ -59,16 +62,16 @@ ${Object.entries(who)
   .map(([name, meaning]) => `| ${name} | ${meaning} |`)
   .join("\n")}
 
-A caller who has no token, or a wrong one, gets 401; one whose token is not enough, 403.
+A caller with no token, or with a wrong one, gets 401. A caller whose token is not allowed to use the route gets 403.
 
-## Of the providers
+## Routes of the providers
 ${providers.join("\n")}
-## Of the service
+## Routes of the service
 ${own.join("\n")}`.trimEnd();
 
 if (process.argv.includes("--check")) {
   if (readFileSync(page, "utf8") === `${text}\n`) process.exit(0);
-  console.error(`${page} is not what the service does: run \`node scripts/http-reference.mjs\`.`);
+  console.error(`${page} is out of date. Run \`node scripts/http-reference.mjs\`.`);
   process.exit(1);
 }
 writeFileSync(page, `${text}\n`);

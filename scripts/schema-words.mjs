@@ -1,8 +1,8 @@
-// What a JSON schema allows, in the few words of a table: for the pages that are made from schemas.
+// Says in a few words what a JSON schema allows, for the tables of pages that are made from schemas.
 
-/** What a value may be, in a few words. */
+/** The values that a schema allows, in a few words. */
 export function kindOf(schema) {
-  // What a schema says of itself: a number that comes as text, for one.
+  // A schema may bring its own words, for example for a number that is sent as text.
   if (schema.words) return withMost(schema);
   if (schema.enum) return schema.enum.map((value) => `\`${value}\``).join(", ");
   if (schema.anyOf) {
@@ -34,7 +34,7 @@ function numberKind({ type, minimum, maximum, exclusiveMinimum }) {
   return least === undefined || least === 0 ? word : `${word}, ${least} or more`;
 }
 
-/** One row for each key, in the order of the schema; what stands inside of it follows. */
+/** One row for each key, in the order of the schema. The keys inside a key follow it. */
 export function rowsOf(schema, path) {
   const inside = [];
   for (const [key, value] of Object.entries(schema.properties ?? {})) {

@@ -2,12 +2,12 @@
 
 import { diffArrays } from "diff";
 
-/** Lines that stand together; in order, the lines of one side are its text. */
+/** A run of lines. The lines of one side, over all hunks in order, are the text of that side. */
 export type Hunk =
   | { readonly kind: "same"; readonly lines: readonly string[] }
   | { readonly kind: "different"; readonly was: readonly string[]; readonly is: readonly string[] };
 
-/** Lines that may be gone or new between two texts: to find more takes longer than some 10 ms. */
+/** Maximum number of removed and added lines to look for. Finding more would take longer than about 10 milliseconds. */
 const longestEdit = 400;
 
 export function diffLines(was: string, is: string): readonly Hunk[] {
@@ -47,7 +47,7 @@ function hunksBetween(left: readonly string[], right: readonly string[]): readon
   return hunks;
 }
 
-/** What is shown of one side: the middle of much that is the same is left out. */
+/** A piece of one side as it is shown. The middle of a long run of equal lines is left out. */
 export type DiffPiece =
   | { readonly kind: "same" | "different"; readonly text: string }
   | { readonly kind: "left out"; readonly lines: number };

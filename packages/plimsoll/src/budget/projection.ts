@@ -1,14 +1,14 @@
-/** How large a request would be as its provider counts, and how far that can be wrong. Pure. */
+/** The size of a request in the provider's tokens, and how wrong that estimate may be. Pure. */
 
 export interface Projection {
   /** The best estimate. */
   readonly tokens: number;
-  /** The lowest count that is plausible: what is over a limit even so is known to be. */
+  /** The lowest plausible count. If even this is over a limit, the request certainly is. */
   readonly least: number;
-  /** The count if the newest words take as many tokens as any that this conversation has had. */
+  /** The count if the newest words need as many tokens per word as the densest text of this conversation so far. */
   readonly most: number;
-  /** Of the tokens, those that no compaction takes out: system prompt, tools, and the user's first message. */
+  /** The part of `tokens` that no compaction can take out: system prompt, tools, and the user's first message. */
   readonly head: number;
-  /** Nobody knows yet how this provider counts: it has reported nothing. */
+  /** The provider has not reported any usage yet, so nobody knows how it counts. */
   readonly isGuess: boolean;
 }

@@ -1,9 +1,9 @@
 /**
- * Plimsoll counts tokens itself, and a provider counts the same request in its own way: a scale leads from one count to the
- * other. Figures for people and limits of a window are in the provider's tokens, goals of strategies in Plimsoll's own. Pure.
+ * Plimsoll counts tokens itself, and each provider counts the same request in its own way. A scale converts one count into the
+ * other. Figures for people and window limits are in the provider's tokens. Goals of strategies are in Plimsoll's. Pure.
  */
 
-/** Two counts of the same text. Invariant: both are above nothing. */
+/** Two counts of the same text. Invariant: both are above 0. */
 export interface TokenScale {
   readonly own: number;
   readonly provider: number;
@@ -11,22 +11,22 @@ export interface TokenScale {
 
 export const sameScale: TokenScale = { own: 1, provider: 1 };
 
-/** From two counts of one request. A count of nothing says nothing: then one token is one token. */
+/** The scale between two counts of one request. A count of 0 says nothing, so both sides then count alike. */
 export function scaleBetween(own: number, provider: number): TokenScale {
   return own > 0 && provider > 0 ? { own, provider } : sameScale;
 }
 
-/** So many of the provider's tokens for each of Plimsoll's own. */
+/** A scale on which one of Plimsoll's tokens is this many of the provider's. */
 export function scaleBy(factor: number): TokenScale {
   return scaleBetween(1, factor);
 }
 
-/** For whoever must not take too little: a provider that counts less than Plimsoll is not believed. */
+/** For callers that must not estimate too low. If the provider counts less than Plimsoll, Plimsoll's count applies. */
 export function notBelowOwn(scale: TokenScale): TokenScale {
   return scale.provider < scale.own ? sameScale : scale;
 }
 
-/** Not rounded: whoever compares with a limit knows which way. */
+/** Not rounded. A caller that compares the result with a limit knows which way to round. */
 export function inProviderTokens(ownTokens: number, { own, provider }: TokenScale): number {
   return (ownTokens * provider) / own;
 }
@@ -36,7 +36,7 @@ export function inOwnTokens(providerTokens: number, { own, provider }: TokenScal
   return (providerTokens * own) / provider;
 }
 
-/** For people. */
+/** Rounded, for people. */
 export function shownTokens(ownTokens: number, scale: TokenScale): number {
   return Math.round(inProviderTokens(ownTokens, scale));
 }

@@ -34,35 +34,56 @@ const name = z
 
 /** The settings that /api can change. */
 export const configChange = z.strictObject({
-  revision: z.string().max(100).describe("The revision of the settings that this changes."),
+  revision: z.string().max(100).describe("The `revision` that GET /api/config returned."),
   progress: z
     .strictObject({
-      show: z.boolean(),
-      detail: z.enum(["minimal", "normal", "detailed"]),
-      auto_hide_seconds: z.number().int().min(1).max(10),
-      highlight_p1: z.boolean(),
+      show: z.boolean().describe("Whether compactions are shown while they run."),
+      detail: z.enum(["minimal", "normal", "detailed"]).describe("How much detail to show."),
+      auto_hide_seconds: z
+        .number()
+        .int()
+        .min(1)
+        .max(10)
+        .describe("Seconds until a finished compaction is hidden."),
+      highlight_p1: z.boolean().describe("Whether areas with priority 1 are highlighted."),
     })
+    .describe("How compactions are shown.")
     .optional(),
   limits: z
     .strictObject({
-      min_limit: tokens,
-      default_limit: tokens,
-      warning_threshold: z.number().min(0).max(1),
+      min_limit: tokens.describe("Lower limits are raised to this."),
+      default_limit: tokens.describe("Limit for entries with `follow_default`."),
+      warning_threshold: z
+        .number()
+        .min(0)
+        .max(1)
+        .describe("Share of the limit at which people and the model are warned."),
       per_agent: z
         .record(name, tokens)
-        .refine((agents) => Object.keys(agents).length <= 200, "it may have at most 200 agents"),
+        .refine((agents) => Object.keys(agents).length <= 200, "it may have at most 200 agents")
+        .describe("Limits for agents, by the name in `x-plimsoll-agent`."),
       per_llm: z
-        .array(z.strictObject({ type: name, limit: tokens, follow_default: z.boolean() }))
+        .array(
+          z.strictObject({
+            type: name.describe("A provider, a model, or `provider/model`."),
+            limit: tokens.describe("The limit in tokens."),
+            follow_default: z
+              .boolean()
+              .describe("Whether `default_limit` applies instead of `limit`."),
+          }),
+        )
         .max(200)
         .refine(
           (kinds) => new Set(kinds.map(({ type }) => type.toLowerCase())).size === kinds.length,
           "a list that names each type once",
-        ),
+        )
+        .describe("Limits for providers or models."),
     })
     .refine(({ min_limit, default_limit }) => default_limit >= min_limit, {
       path: ["default_limit"],
       message: "at least min_limit",
     })
+    .describe("Limits for agents and models.")
     .optional(),
 });
 

@@ -1,17 +1,17 @@
 /**
- * BM25F: documents of weighted fields, ranked by the terms that they share with a query. Each field has a norm of its
- * own: the words of a name count among names, those of a description among descriptions.
+ * BM25F: ranks documents with weighted fields by the terms that they share with a query. Each field has its own average length:
+ * a name is compared with other names, and a description with other descriptions.
  */
 
 import { termsOf } from "./words.ts";
 
-/** How far a long field must hold a term more often to count the same; 0 = not at all, 1 = in proportion. */
+/** How strongly the length of a field lowers the weight of each term in it. 0: not at all. 1: in proportion. */
 const lengthShare = 0.75;
 
 export interface IndexShape {
-  /** One per field: how often its text counts; 2 = as if it stood there twice. */
+  /** The weight of each field. With 2, its text counts as if it were there twice. */
   readonly weights: readonly number[];
-  /** How soon a term that occurs again counts less: large = late. */
+  /** How slowly repetitions of a term lose their effect on the score. Larger is slower. */
   readonly saturation: number;
 }
 
@@ -26,27 +26,27 @@ export interface Posting {
 
 export interface Holder {
   readonly document: number;
-  /** Rarity of the term × how much the document has of it. */
+  /** Rarity of the term × its saturated frequency in the document. */
   readonly worth: number;
 }
 
 /** Contract: documents are numbered in the order in which they were given. */
 export interface TermIndex {
   readonly size: number;
-  /** The score of every document; 0 where no term is shared. A term's weight multiplies what it is worth. */
+  /** The score of every document, 0 if it shares no term with the query. The query gives the weight of each term. */
   scores(query: ReadonlyMap<string, number>): Float64Array;
-  /** Who has a term, in the order of the documents. */
+  /** The documents that contain the term, in order. */
   holders(term: string): readonly Holder[];
-  /** How much a term tells the documents apart: 0 when nobody has it. */
+  /** How well the term tells documents apart. 0 if no document contains it. */
   rarity(term: string): number;
-  /** Where a term stands, in the order of the documents and their fields. */
+  /** The places where the term occurs, ordered by document and field. */
   postings(term: string): readonly Posting[];
   terms(): Iterable<string>;
 }
 
 interface Entry {
   readonly postings: Posting[];
-  /** That have the term. */
+  /** Number of documents that contain the term. */
   documents: number;
 }
 
@@ -106,7 +106,7 @@ export function buildTermIndex(
   };
 }
 
-/** What one occurrence of a term counts in a field of each document: by its weight, and by how long it is among its kind. */
+/** The weight of one occurrence of a term in this field, for each document. It is lower if the field is longer than average. */
 function fieldFactors(lengths: readonly number[], weight: number): Float64Array {
   const mean = lengths.reduce((sum, length) => sum + length, 0) / lengths.length || 1;
   return Float64Array.from(
@@ -115,7 +115,7 @@ function fieldFactors(lengths: readonly number[], weight: number): Float64Array 
   );
 }
 
-/** Gives the number of terms. */
+/** Returns the number of terms. */
 function addText(
   entries: Map<string, Entry>,
   text: string,
@@ -142,7 +142,7 @@ export function rarest(size: number): number {
   return rarityOf(1, size);
 }
 
-/** The documents with a score above 0, best first; of equals the earlier one. */
+/** The documents with a score above 0, best first. Of two equal scores, the earlier document comes first. */
 export function ranked(scores: Float64Array, limit = Number.POSITIVE_INFINITY): readonly number[] {
   const found: number[] = [];
   scores.forEach((score, document) => {

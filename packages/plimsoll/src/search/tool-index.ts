@@ -36,8 +36,8 @@ const fieldWeights = {
 };
 const fields = Object.keys(fieldWeights) as readonly (keyof ToolText)[];
 /**
- * Above the usual 1.2, since a frequency here is already weighted: a word in the name and in the description shall be
- * worth more than one in the description only.
+ * Higher than the usual 1.2, because the frequencies here are already weighted. A word that is in the name and in the description
+ * should be worth more than one that is only in the description.
  */
 const saturation = 2;
 
@@ -96,7 +96,7 @@ function* wordsOf(texts: readonly ToolText[]): Generator<string> {
   for (const text of texts) for (const field of fields) yield* plainWords(text[field]);
 }
 
-/** A term that a query asks for. The values are the weights of its synonyms. */
+/** The synonyms of a term in the query, with their weights. */
 type TermWeights = Map<string, number>;
 
 /** BM25 where each word of the query counts once for a tool: by itself or by its best synonym there. */

@@ -31,7 +31,7 @@ const compound = /[\p{L}\p{N}\p{M}]+(?:[_$.\-/:@]+[\p{L}\p{N}\p{M}]+)*/gu;
 const asciiCompound = /[A-Za-z0-9]+(?:[_$.\-/:@]+[A-Za-z0-9]+)*/g;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the ASCII range begins with control characters.
 const isAscii = /^[\u0000-\u007f]*$/;
-/** A single word that needs no splitting, as most words. */
+/** A single word that needs no splitting. Most words are of this kind. */
 const isPlain = /^[A-Za-z]?[a-z]*$/;
 /** The characters that join names to a path or an address, and those that join words to a name. */
 const outerJoint = /[./:@]+/u;
@@ -70,12 +70,12 @@ export function plainWords(text: string): string[] {
 const longWord = /\p{L}{4,}/gu;
 
 /**
- * Shorter words stay as they are: with their stems an excerpt keeps less of what is asked for later (LoCoMo, at half of
- * the tokens: 66.7 % instead of 71.0 %).
+ * Words with fewer characters than this are not stemmed. If they were, an excerpt would keep fewer of the facts that are asked
+ * for later (LoCoMo, at half of the tokens: 66.7 % instead of 71.0 %).
  */
 const leastStemmed = 7;
 
-/** The distinct words by which one turn of a talk can be told from another, the longer ones as stems. */
+/** The distinct words that tell one turn of a talk from another. Long words are stemmed. */
 export function tellingWords(text: string): readonly string[] {
   const words = new Set<string>();
   for (const [match] of text.matchAll(longWord)) {

@@ -158,7 +158,7 @@ describe.each(named)("%s", (_, route) => {
       400,
       {
         code: "USAGE",
-        message: expect.stringMatching(/^`nonsense` is not known here: this route takes .+\.$/),
+        message: expect.stringMatching(/^This route does not take `nonsense`\. It takes .+\.$/),
       },
     ]);
   });

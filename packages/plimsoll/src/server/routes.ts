@@ -1,4 +1,7 @@
-/** Every route of the service, with who may call it. What is not here is refused. scripts/http-reference.mjs makes docs/http.md of it. */
+/**
+ * Every route of the service, and who may call it. Any other path is refused. scripts/http-reference.mjs makes docs/http.md from
+ * this table.
+ */
 
 import type { ServerResponse } from "node:http";
 import { modelPaths } from "../wire/vendors.ts";
@@ -32,7 +35,7 @@ export const ownRoutes: readonly Route<ServiceWorld>[] = [
     method: "GET",
     path: "/",
     who: "everyone",
-    about: "The dashboard ([dashboard.md](dashboard.md)); HEAD: somebody is there.",
+    about: "The dashboard ([dashboard.md](dashboard.md)). HEAD answers 200 while the service runs.",
     query: "any",
     reply: "own",
     handle: ({ world: { dashboard, version }, request, response }) => {
@@ -56,7 +59,7 @@ export const ownRoutes: readonly Route<ServiceWorld>[] = [
     path: "/healthz",
     who: "everyone",
     about:
-      '200 `{ status: "ok", version }`; 503 `{ status: "failing", version, problems }` while the store does not take what is said, a sentence for each problem: requests are answered all the same. `notices` says what the disk had spoilt and Plimsoll has mended.',
+      '200 `{ status: "ok", version }`, or 503 `{ status: "failing", version, problems }` while the store cannot save. Each problem is a sentence. Requests are answered even then. `notices` lists damage on the disk that Plimsoll has repaired.',
     query: "any",
     reply: "own",
     handle: ({ world, response }) => sendHealth(world, response),
@@ -65,7 +68,7 @@ export const ownRoutes: readonly Route<ServiceWorld>[] = [
     method: "GET",
     path: "/api/hello",
     who: "everyone",
-    about: "200: somebody is there. Clients ask by HEAD.",
+    about: "Answers 200 while the service runs. Clients ask with HEAD.",
     query: "any",
     reply: "own",
     handle: ({ response }) => sendText(response, ""),
@@ -74,7 +77,7 @@ export const ownRoutes: readonly Route<ServiceWorld>[] = [
     method: "GET",
     path: "/metrics",
     who: "owner",
-    about: "Prometheus ([metrics.md](metrics.md)).",
+    about: "Metrics for Prometheus ([metrics.md](metrics.md)).",
     query: "any",
     reply: "own",
     handle: async ({ world: { metrics }, response }) =>
@@ -84,7 +87,7 @@ export const ownRoutes: readonly Route<ServiceWorld>[] = [
     method: "POST",
     path: "/mcp",
     who: "token",
-    about: "MCP over streamable HTTP, both protocol generations ([mcp.md](mcp.md)).",
+    about: "MCP over streamable HTTP, in both generations of the protocol ([mcp.md](mcp.md)).",
     query: "any",
     reply: "own",
     handle: async ({ world, request, response, caller }) =>
@@ -93,7 +96,7 @@ export const ownRoutes: readonly Route<ServiceWorld>[] = [
   ...apiRoutes,
 ];
 
-/** Requests are answered all the same; what is said is not stored while it is not ok. */
+/** While the status is "failing", requests are still answered, but their messages are not stored yet. */
 function sendHealth({ engine, version }: ServiceWorld, response: ServerResponse): void {
   const { problems, notices } = engine.health;
   const said = { version, ...(notices.length === 0 ? {} : { notices }) };
@@ -114,26 +117,27 @@ export interface ProviderRoute<K extends ProviderKind> {
   ) => Promise<void>;
 }
 
-/** Which of them a path is, `http/route.ts` says. Arguments and bodies are the provider's. */
+/** `http/route.ts` decides which of these a path belongs to. The provider defines the arguments and bodies. */
 export const providerRoutes: { readonly [K in ProviderKind]: ProviderRoute<K> } = {
   model: {
     paths: modelPaths.filter(({ isCount }) => isCount !== true).map(({ path }) => `POST ${path}`),
     who: "client",
     about:
-      "A conversation: recorded, measured, made to fit, and sent to its provider. Also without `/v1`, and under `/anthropic`, `/openai`, `/p/{provider}`.",
+      "Plimsoll records and measures the conversation, makes it fit, and sends it to the provider. These paths also work without `/v1`, and under `/anthropic`, `/openai` and `/p/{provider}`.",
     handle: handleModel,
   },
   count: {
     paths: modelPaths.filter(({ isCount }) => isCount === true).map(({ path }) => `POST ${path}`),
     who: "client",
-    about: "Counts what would be sent. Under the same paths.",
+    about:
+      "Counts the tokens of the request that Plimsoll would send. This path also works without `/v1`, and under the same prefixes.",
     handle: handleCount,
   },
   relay: {
     paths: ["any other path below /v1, /v1beta, /anthropic, /openai, /gemini, /p/{provider}"],
     who: "client",
     about:
-      "Relayed untouched; under `/v1` to Anthropic when its version header is set, else to OpenAI; `/v1beta` to Gemini.",
+      "Plimsoll passes the request on unchanged. Under `/v1`, it goes to Anthropic if the request has Anthropic's version header, else to OpenAI. Under `/v1beta`, it goes to Gemini.",
     handle: handleRelay,
   },
 };

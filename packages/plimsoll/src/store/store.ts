@@ -24,26 +24,26 @@ export interface SessionRecord {
 
 /** How large a conversation was after its last turn, and how its provider counts. Earlier versions stored more. */
 export interface Counters {
-  /** The conversation, with its tool schemas once usage was reported. */
+  /** Tokens of the conversation. Includes the tool schemas if the provider has reported usage. */
   readonly current: number;
-  /** Tool schemas. */
+  /** Tokens of the tool schemas. */
   readonly schema: number;
-  /** For display: reasoning lies inside the answer and is never added. */
+  /** For display only. Reasoning is part of the answer, so it is never added. */
   readonly reasoning: number;
-  /** Only in what earlier versions stored: what compactions for money's sake have cost and not yet saved, in US dollars. */
+  /** Only in records of earlier versions: the cost of voluntary compactions that is not saved yet, in US dollars. */
   readonly debtUsd?: number;
-  /** How the provider's count compares with ours, for the target that was asked last. */
+  /** How the provider's count compares with Plimsoll's, for the target of the last request. */
   readonly calibration?: {
     readonly target: string;
     readonly factor: number;
     readonly samples: number;
-    /** The same for each part of a request; absent in what older versions stored. */
+    /** The same for each part of a request. Absent in records of older versions. */
     readonly factors?: {
       readonly system: number;
       readonly tools: number;
       readonly conversation: number;
     };
-    /** The highest factor that was seen of words added to a conversation. */
+    /** The highest factor seen so far for words that were added to a conversation. */
     readonly steepest?: number;
   };
 }

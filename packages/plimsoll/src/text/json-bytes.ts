@@ -1,4 +1,4 @@
-/** What JSON is made of, byte by byte: for those who find places in it without parsing or copying anything. */
+/** The bytes of JSON syntax, for code that finds places in JSON without parsing or copying it. */
 
 export const quote = 0x22;
 export const backslash = 0x5c;
@@ -13,10 +13,10 @@ export function isJsonSpace(byte: number): boolean {
   return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 }
 
-/** Most keys and short values end within this many bytes; longer strings are worth a native search. */
+/** Most keys and short values end within this many bytes. For longer strings, a native search is faster. */
 const shortString = 24;
 
-/** Where the quote is that closes a string; `from` is behind the one that opens it. -1: nowhere. */
+/** The position of the quote that closes a string, or -1. `from` is the position after the opening quote. */
 export function closingQuote(bytes: Uint8Array, from: number): number {
   const nearEnd = Math.min(bytes.length, from + shortString);
   let position = from;
@@ -34,7 +34,7 @@ export function closingQuote(bytes: Uint8Array, from: number): number {
   return -1;
 }
 
-/** `from` lies outside any escape, so only the backslashes from there on count. */
+/** `from` is outside any escape, so only backslashes from there on count. */
 function backslashesBefore(bytes: Uint8Array, position: number, from: number): number {
   let count = 0;
   while (position - count > from && bytes[position - count - 1] === backslash) count++;

@@ -7,7 +7,7 @@ export type JsonKind = "object" | "array" | "string" | "scalar";
 
 export interface JsonNode {
   readonly kind: JsonKind;
-  /** Where its key begins, if it has one; else where it begins itself. */
+  /** Where its key begins. If it has no key, where the value begins. */
   readonly from: number;
   readonly start: number;
   end: number;
@@ -131,7 +131,7 @@ function skipSpace(cursor: Cursor): void {
 
 const badEscape = /\\(?!["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
 
-/** One past the quote that closes the string which begins here; -1 when it is not closed, or no string. */
+/** The position after the quote that closes the string that begins here. -1: it is not closed, or not a valid string. */
 export function stringEnd(text: string, start: number): number {
   for (let at = start + 1; at < text.length; at++) {
     const code = text.charCodeAt(at);

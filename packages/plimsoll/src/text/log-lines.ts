@@ -1,4 +1,4 @@
-/** Lines as programs write them into logs: with a time or a level before what they say. */
+/** Recognises log lines, which have a time or a level before their message. */
 
 const stamped =
   /^[\s[(|]*(?:\d{4}[-/.]\d\d[-/.]\d\d[T ,]?|\d\d:\d\d:\d\d|\d{10,13}\b|(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) +\d{1,2} )/;
@@ -9,7 +9,7 @@ export function isLogLine(line: string): boolean {
   return stamped.test(line) || levelled.test(line);
 }
 
-/** 0…1. */
+/** From 0 to 1. */
 export function shareOfLines(lines: readonly string[], test: (line: string) => boolean): number {
   return lines.filter(test).length / Math.max(1, lines.length);
 }

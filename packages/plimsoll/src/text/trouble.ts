@@ -1,4 +1,4 @@
-/** Lines that say that something went wrong, or may have. */
+/** Recognises lines that say that something went wrong, or may have. */
 
 const alarm =
   /\b(?:errors?|exceptions?|fatal|panic(?:ked)?|fail(?:ed|ure|ures|s|ing)?|traceback|denied|refused|cannot|can't|unable|abort(?:ed)?|crash(?:ed)?|segmentation fault|not found|no such|invalid|unexpected|timed? ?out|critical)\b|\w(?:Error|Exception)\b/i;
@@ -6,7 +6,7 @@ const warning = /\b(?:warn(?:ing)?s?|deprecated|caution|retry(?:ing)?|skipped)\b
 const nothingWrong = /\b(?:0|no|zero) (?:errors?|failures?|failed|warnings?|problems?|issues?)\b/i;
 const lookedAt = 600;
 
-/** 3: says that something went wrong; 2: warns; 0: neither. */
+/** 3: the line says that something went wrong. 2: it warns. 1: it says that nothing did, as in "0 errors". 0: anything else. */
 export function alarmOf(line: string): number {
   const begin = line.length > lookedAt ? line.slice(0, lookedAt) : line;
   if (alarm.test(begin)) return nothingWrong.test(begin) ? 1 : 3;
@@ -27,7 +27,7 @@ const trouble =
   /\b(?:command not found|no such file or directory|permission denied|is not recognized as|cannot find module|segmentation fault|connection refused|timed out|out of memory)\b/i;
 const troubleChars = 240;
 
-/** The line is an error message itself, and not a line about one. */
+/** True if the line is an error message itself, and not only about one. */
 export function isErrorLine(line: string): boolean {
   const start = line.slice(0, lookedAt).trimStart();
   return (

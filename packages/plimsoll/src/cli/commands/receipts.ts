@@ -46,6 +46,6 @@ export function receiptText(receipt: Receipt): string {
   });
   return [
     `${tokensBefore} → ${tokensAfter} tokens in ${milliseconds} ms (${by}), coherence ${coherence.toFixed(2)}${kept}`,
-    table([["class", "facts", "still said", "behind the handle", "for example"], ...rows]),
+    table([["class", "facts", "still said", "in the archive", "for example"], ...rows]),
   ].join("\n");
 }

@@ -30,14 +30,14 @@ export function readJsonPieces(text: string, density: number): JsonPieces | unde
   const tree = /^\s*[[{]/.test(text) ? readJson(text) : undefined;
   const pieces: Piece[] = [];
   const root = tree === undefined ? undefined : piecesNode(tree, [], { text, density, pieces });
-  // Of an empty one there is nothing to leave out.
+  // An empty object or array has nothing to leave out.
   return root === undefined || root.kind === "leaf" ? undefined : { text, root, pieces };
 }
 
 interface Cutting {
   readonly text: string;
   readonly density: number;
-  /** Those cut so far. */
+  /** The pieces that were cut so far. */
   readonly pieces: Piece[];
 }
 

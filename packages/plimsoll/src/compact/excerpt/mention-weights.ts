@@ -110,7 +110,7 @@ interface Read {
   readonly headLength: number;
 }
 
-/** What went wrong, and what was decided: worth its line beyond the names in it. */
+/** A line that reports a decision is worth more than the names in it. So is a line that reports an error. */
 const decision =
   /\b(?:decided|we(?:'ll| will) (?:use|keep|go)|let's (?:use|go with)|the fix is|root cause|instead of|turns out|because the)\b/i;
 const longestNews = 120;

@@ -44,7 +44,7 @@ export function withAntecedents(
   return formatSummary([...parseSummary(body ?? ""), ...items]);
 }
 
-/** Our text behind the head where messages go without a summary: what it said before, and the names. */
+/** Plimsoll's text after the head, if messages are removed without a summary: its earlier content plus the names. */
 export function noticeWithNames(
   conversation: VisibleConversation,
   gone: readonly TruncationRange[],
@@ -57,9 +57,9 @@ export function noticeWithNames(
 
 export interface NoticeTask {
   readonly reason: string;
-  /** Tokens that leave. */
+  /** Number of tokens that are removed. */
   readonly saved: number;
-  /** For all of our text. */
+  /** Maximum number of tokens for all of Plimsoll's text. */
   readonly room: number;
   readonly count: CountTokens;
 }

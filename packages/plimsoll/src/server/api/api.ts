@@ -1,4 +1,4 @@
-/** The routes of /api and /events: who may call each, what it takes, what it answers. */
+/** The routes of /api and /events: who may call each one, its arguments, and its answer. */
 
 import { z } from "zod";
 import { configChange, readConfigAnswer, writeConfig } from "../../config/settings-file.ts";
@@ -18,11 +18,11 @@ import { describeSession, findSession, readLog, readMeasurement } from "./sessio
 import { steerRoutes } from "./steer.ts";
 import { type ApiWorld, route } from "./world.ts";
 
-const pageLimit = count({ usual: 100, max: 1000 }, "How many.");
-const branch = text(200, "The branch; else the one that was sent last.").optional();
-const session = text(200, "Only of this session.").optional();
+const pageLimit = count({ usual: 100, max: 1000 }, "Maximum number of items.");
+const branch = text(200, "The branch. Default: the one that was sent last.").optional();
+const session = text(200, "Only this session. Default: all sessions.").optional();
 
-/** `cp_7` is a checkpoint, a number an edit. */
+/** `cp_7` names a checkpoint, and a plain number names an edit. */
 function point(about: string) {
   return z
     .string()
@@ -44,9 +44,9 @@ const cursor = z
     return { updatedAt: Number(time), id };
   })
   .optional()
-  .meta({ words: "text", description: "The `next` of the page before." });
+  .meta({ words: "text", description: "The `next` of the previous page." });
 
-/** The owner sees those of all. */
+/** The owner sees the data of all tenants. */
 function tenantOf({ isOwner, tenant }: Caller): { readonly tenant?: string } {
   return isOwner ? {} : { tenant };
 }
@@ -56,7 +56,7 @@ interface AskedSession<Q extends z.ZodType> {
   readonly query: Given<z.output<Q>>;
 }
 
-/** What is read of one session. */
+/** A route that reads something about one session. */
 function ofSession<Q extends z.ZodType>(
   view: string,
   about: string,
@@ -78,55 +78,62 @@ function ofSession<Q extends z.ZodType>(
 }
 
 const sessionRoutes: readonly Route<ApiWorld>[] = [
-  ofSession("", "The session, its branches and its last turn.", nothing, ({ store }, asked) =>
+  ofSession("", "The session with its branches and its last turn.", nothing, ({ store }, asked) =>
     describeSession(store, asked.session),
   ),
   ofSession(
     "/log",
-    "Every message as it came: `{ items, next? }`.",
+    "Every message as it came, oldest first: `{ items, next? }`.",
     z.strictObject({
       limit: pageLimit,
-      after: count({ usual: 0 }, "The `next` of the page before."),
+      after: count({ usual: 0 }, "The `next` of the previous page."),
     }),
     ({ store }, asked) => readLog(store, asked.session.id, asked.query),
   ),
   ofSession(
     "/view",
-    "What the model sees: `{ messages, tokens, limit }`.",
+    "The conversation as the model sees it: `{ messages, tokens, limit }`.",
     z.strictObject({ branch }),
     ({ steering }, asked) => steering.view(asked.session.id, asked.query.branch),
   ),
-  ofSession("/edits", "What was taken out, and why.", nothing, async ({ store }, asked) => ({
+  ofSession("/edits", "All edits, each with its reason.", nothing, async ({ store }, asked) => ({
     items: await store.edits(asked.session.id),
   })),
   ofSession(
     "/receipts",
-    "What each compaction took out, what survived, what it saved.",
+    "A receipt for each compaction: what it took out, what survived, and how much it saved.",
     nothing,
     async ({ store }, asked) => ({ items: await receiptsOf(store, asked.session.id) }),
   ),
-  ofSession("/checkpoints", "Points to come back to.", nothing, async ({ steering }, asked) => ({
-    items: await steering.checkpoints(asked.session.id),
-  })),
+  ofSession(
+    "/checkpoints",
+    "The checkpoints, to which `restore` can go back.",
+    nothing,
+    async ({ steering }, asked) => ({
+      items: await steering.checkpoints(asked.session.id),
+    }),
+  ),
   ofSession(
     "/measurement",
-    "Tokens of the last turn by component, as counted and as reported.",
+    "Tokens of the last turn by component, as Plimsoll counted and as the provider reported them.",
     nothing,
     ({ store }, asked) => readMeasurement(store, asked.session),
   ),
-  ofSession("/cost", "What the session has cost and saved.", nothing, ({ inspect }, asked) =>
+  ofSession("/cost", "Cost and savings of the session.", nothing, ({ inspect }, asked) =>
     inspect.cost({ session: asked.session.id }),
   ),
   ofSession(
     "/diff",
-    "What the model saw at two points: `{ branch, from, to, rows }`; a row is `same`, `changed`, `removed` or `added`.",
+    "Compares what the model saw at two points: `{ branch, from, to, rows }`. A row is `same`, `changed`, `removed` or `added`.",
     z.strictObject({
-      from: point("Before; else the beginning."),
-      to: point("After; else now."),
+      from: point("The earlier point. Default: the beginning."),
+      to: point("The later point. Default: now."),
       branch,
       form: z
         .enum(["text"])
-        .describe("Readable parts, and runs of equal messages as one row.")
+        .describe(
+          "`text` shows messages as readable parts, and a run of equal messages as one row.",
+        )
         .optional(),
     }),
     async ({ steering }, asked) => {
@@ -137,22 +144,22 @@ const sessionRoutes: readonly Route<ApiWorld>[] = [
   ),
   ofSession(
     "/turns",
-    "The history, oldest first: what each turn took by component, limit, usage, money, outcome.",
-    z.strictObject({ limit: count({ usual: 1000, max: 10_000 }, "How many.") }),
+    "The turns, oldest first, each with its tokens by component, limit, usage, cost and outcome.",
+    z.strictObject({ limit: count({ usual: 1000, max: 10_000 }, "Maximum number of turns.") }),
     (engine, asked) => historyOf(engine, asked.session.id, asked.query.limit),
   ),
   ofSession(
     "/window",
-    "What fills the window: `{ window, limit, tokens, cachedTokens, units }`, every unit in order with its segments, tokens, edits and handle.",
-    z.strictObject({ at: point("Then; else now."), branch }),
+    "The contents of the window: `{ window, limit, tokens, cachedTokens, units }`. The units are in order, each with its segments, tokens, edits and handle.",
+    z.strictObject({ at: point("The point to show. Default: now."), branch }),
     ({ inspect }, asked) => inspect.picture(asked.session.id, asked.query),
   ),
   ofSession(
     "/messages",
-    "Up to 50 messages as they were said, what the model sees in their place, and the edits between.",
+    "Up to 50 messages as they came, the same messages as the model sees them, and the edits that made the difference.",
     z.strictObject({
       first: count({ usual: 1 }, "Number of the first message."),
-      last: number("Of the last one; else the first is the only one."),
+      last: number("Number of the last message. Default: `first`."),
       branch,
     }),
     ({ store }, asked) => {
@@ -168,7 +175,7 @@ const listRoutes: readonly Route<ApiWorld>[] = [
     path: "/api/sessions",
     who: "token",
     about:
-      "What was recorded, newest first: `{ items, next? }`. Wherever a `window` is told, `isWindowGuess: true` says that nobody has told how large it is.",
+      "The recorded sessions, newest first: `{ items, next? }`. Next to a `window`, here and in other answers, `isWindowGuess: true` means that nobody has stated its size, so Plimsoll assumes one.",
     query: z.strictObject({ limit: pageLimit, after: cursor }),
     reply: "json",
     handle: async ({ world: { engine }, caller, query: { limit, after: before } }) => {
@@ -183,7 +190,8 @@ const listRoutes: readonly Route<ApiWorld>[] = [
     method: "GET",
     path: "/api/agents",
     who: "token",
-    about: "Sessions by the name in `x-plimsoll-agent`, with the newest one's last turn.",
+    about:
+      "The agents, by the name that they send in `x-plimsoll-agent`, each with its number of sessions and the last turn of its newest session.",
     reply: "json",
     handle: ({ world: { engine }, caller }) => agentsOf(engine, tenantOf(caller).tenant),
   }),
@@ -192,7 +200,7 @@ const listRoutes: readonly Route<ApiWorld>[] = [
     path: "/api/cost",
     who: "token",
     about:
-      "What all sessions of the caller's have cost: `{ turns, measured, sentTokens, cachedTokens, writtenTokens, freshTokens, outputTokens, usd, estimatedUsd, savedTokens, savedUsd, compactions, compactionTokens, compactionUsd, sessions, models, isPartial }`; money is null where it is unknown.",
+      "Cost and savings of all sessions that the caller may see: `{ turns, measured, sentTokens, cachedTokens, writtenTokens, freshTokens, outputTokens, usd, estimatedUsd, savedTokens, savedUsd, compactions, compactionTokens, compactionUsd, sessions, models, isPartial }`. Amounts of money are null if they are unknown.",
     reply: "json",
     handle: ({ world: { engine }, caller }) =>
       engine.inspect.cost({ tenant: tenantOf(caller).tenant }),
@@ -202,7 +210,7 @@ const listRoutes: readonly Route<ApiWorld>[] = [
     path: "/api/errors",
     who: "token",
     about:
-      "What went wrong, last first: `TOKEN_LIMIT_EXCEEDED`, `BREAKER_FAILED`, `RECOVERY_TRIGGERED`.",
+      "Errors, newest first. Their codes are `TOKEN_LIMIT_EXCEEDED`, `BREAKER_FAILED` and `RECOVERY_TRIGGERED`.",
     query: z.strictObject({ session, limit: pageLimit }),
     reply: "json",
     handle: async ({ world: { engine }, caller, query }) => ({
@@ -214,11 +222,14 @@ const listRoutes: readonly Route<ApiWorld>[] = [
     path: "/api/search",
     who: "token",
     about:
-      "Passages word for word: `{ items: [{ text, number, role, score, session }] }`. Without `session`, of the newest one, where only one is recorded under the token; other tokens than the owner's see the branch that was sent last.",
+      "Finds passages of a session and quotes them word for word: `{ items: [{ text, number, role, score, session }] }`. The owner's token searches the whole session, other tokens only the branch that was sent last.",
     query: z.strictObject({
-      q: z.string().trim().min(1).describe("What to look for."),
-      session: text(200, "In this session.").optional(),
-      budget: count({ usual: 2000, max: 32_000 }, "Tokens that the passages may have."),
+      q: z.string().trim().min(1).describe("The words to look for."),
+      session: text(
+        200,
+        "The session to search. Default: the newest one. If a tenant has several, its token must name one.",
+      ).optional(),
+      budget: count({ usual: 2000, max: 32_000 }, "Maximum number of tokens of all passages."),
     }),
     reply: "json",
     handle: ({ world: { engine }, caller, query }) => search(engine, caller, query),
@@ -228,11 +239,13 @@ const listRoutes: readonly Route<ApiWorld>[] = [
     path: "/api/archive/{handle}",
     who: "token",
     about:
-      'What left the window: `{ handle, bytes, offset, content, nextOffset? }`; a range is a JSON array of the messages as they were; `encoding: "base64"` where a page is no text.',
+      'Content that was taken out of the window: `{ handle, bytes, offset, content, nextOffset? }`. Several messages are a JSON array, each message as it came. `encoding: "base64"` means that the page is not text.',
     query: z.strictObject({
-      offset: count({ usual: 0 }, "First byte."),
-      limit: count({ usual: 65_536, max: 16 * 1024 * 1024 }, "Bytes."),
-      message: number("Instead of a page, the one message that a mark `#17` names."),
+      offset: count({ usual: 0 }, "The first byte to return."),
+      limit: count({ usual: 65_536, max: 16 * 1024 * 1024 }, "Maximum number of bytes."),
+      message: number(
+        "Number of one message to return instead of a page. A mark such as `#17` names it.",
+      ),
     }),
     reply: "json",
     handle: ({ world: { engine }, caller, params, query }) =>
@@ -245,7 +258,7 @@ const otherRoutes: readonly Route<ApiWorld>[] = [
     method: "GET",
     path: "/api/config",
     who: "owner",
-    about: "Progress and limits: `{ revision, file, progress, limits }`.",
+    about: "The settings for progress and limits: `{ revision, file, progress, limits }`.",
     reply: "json",
     handle: ({ world: { configFile } }) => readConfigAnswer(configFile),
   }),
@@ -254,7 +267,7 @@ const otherRoutes: readonly Route<ApiWorld>[] = [
     path: "/api/config",
     who: "owner",
     about:
-      "Writes the user's YAML file; holds from the next turn on. 409 when the file was changed meanwhile.",
+      "Changes these settings in the user's YAML file. They apply from the next turn on. 409 if the file has changed since it was read.",
     body: configChange,
     reply: "json",
     handle: ({ world: { engine, configFile }, body }) => {
@@ -267,7 +280,7 @@ const otherRoutes: readonly Route<ApiWorld>[] = [
     path: "/events",
     who: "token",
     about:
-      "Server-sent events; `Last-Event-ID` resumes. `context-breaking-update` (`{ phase, progress, message, priority? }`, one for each of nine phases that a compaction enters) is live only and has no id.",
+      "A stream of server-sent events. `Last-Event-ID` continues after that event. A compaction sends a `context-breaking-update` (`{ phase, progress, message, priority? }`) for each phase that it enters (there are nine). These events have no id and are not repeated.",
     query: z.strictObject({ session }),
     reply: "own",
     handle: ({ world: { engine, closing }, request, response, caller, query }) =>

@@ -1,4 +1,4 @@
-/** What left the window, by its handle; and passages of a session that answer a query. */
+/** Reads content of the archive by its handle, and finds passages of a session that answer a query. */
 
 import type { Engine } from "../../engine.ts";
 import { PlimsollError } from "../../message/error.ts";
@@ -12,11 +12,11 @@ import type { Caller } from "../http/checks.ts";
 export interface ArchiveWish {
   readonly offset: number;
   readonly limit: number;
-  /** Of the messages behind the handle this one, by the number that the marks in a view name. */
+  /** Read this message instead of a page. Marks in a view name such numbers. */
   readonly message?: number;
 }
 
-/** No character of UTF-8 is longer: a page can always hold one. */
+/** Length of the longest UTF-8 character, so that a page can always contain one. */
 const leastBytes = 4;
 
 export async function readArchive(
@@ -28,7 +28,11 @@ export async function readArchive(
   const tenant = caller.isOwner ? undefined : caller.tenant;
   const found = looksLikeHandle(handle) ? await store.archived(tenant, handle) : undefined;
   if (found === undefined)
-    throw new PlimsollError("HANDLE_UNKNOWN", "This handle opens nothing here.", { status: 404 });
+    throw new PlimsollError(
+      "HANDLE_UNKNOWN",
+      "There is no content under this handle. GET /api/sessions/{id}/edits shows a session's handles.",
+      { status: 404 },
+    );
   if (message !== undefined) return readMessage(store, found, message);
   const page = await readArchived(store, found, { offset, limit: Math.max(leastBytes, limit) });
   const text = asText(page.content);
@@ -44,7 +48,7 @@ async function readMessage(store: Store, record: ArchiveRecord, number: number):
   if (body === undefined)
     throw new PlimsollError(
       "HANDLE_UNKNOWN",
-      `There is no message ${number} in the session of this handle.`,
+      `There is no message ${number} in the session of this handle. GET /api/sessions/{id}/log lists them.`,
       { status: 404 },
     );
   const message = JSON.parse(new TextDecoder().decode(body)) as JsonValue;
@@ -58,8 +62,8 @@ export interface SearchWish {
 }
 
 /**
- * Without a session, in the newest one. The owner sees all of it; others see the branch that was sent last, for several people
- * may share their token.
+ * Searches the newest session if none is given. The owner sees all of it. Other callers see only the branch that was sent last,
+ * because several people may share their token.
  */
 export async function search(
   { store, own }: Engine,
@@ -72,7 +76,7 @@ export async function search(
   if (several.length > 1)
     throw new PlimsollError(
       "USAGE",
-      "Several sessions are recorded under this token: say in `session` which one is meant.",
+      "There are several sessions under this token. Name one of them in `session`.",
       { status: 400 },
     );
   const id = session ?? (await store.newestSession(tenant))?.id;

@@ -1,4 +1,4 @@
-/** What a session is, what was said in it, and how full it was: read from the store. */
+/** Reads a session from the store: its record, its messages, and its last measurement. */
 
 import { errorMessage, PlimsollError } from "../../message/error.ts";
 import type { JsonValue } from "../../message/json.ts";
@@ -8,7 +8,7 @@ import { pathInSnapshot } from "../../session/log/log.ts";
 import type { NodeRecord, Page, SessionRecord, Store } from "../../store/store.ts";
 import type { Caller } from "../http/checks.ts";
 
-/** A session of another tenant is not there: nobody learns that it exists. */
+/** A session of another tenant counts as unknown, so that nobody learns that it exists. */
 export async function findSession(
   store: Store,
   caller: Caller,
@@ -18,7 +18,7 @@ export async function findSession(
   if (session !== undefined && (caller.isOwner || session.tenant === caller.tenant)) return session;
   throw new PlimsollError(
     "SESSION_UNKNOWN",
-    "There is no such session: GET /api/sessions lists them.",
+    "There is no such session. GET /api/sessions lists them.",
     { status: 404 },
   );
 }
@@ -51,11 +51,11 @@ export async function readLog(
 interface LogItem extends Omit<NodeRecord, "isComplete"> {
   readonly incomplete?: true;
   readonly message: JsonValue;
-  /** Why the message is not here. */
+  /** Why the message cannot be read. */
   readonly unavailable?: string;
 }
 
-/** One message whose bytes are damaged must not hide the others: then they are read one by one. */
+/** A damaged message must not hide the others. If there is one, the messages are read one by one. */
 async function readPage(store: Store, session: string, page: Page): Promise<readonly LogItem[]> {
   try {
     const records = await store.messages(session, page);
@@ -84,7 +84,9 @@ function itemOf({ isComplete, ...node }: NodeRecord): Omit<LogItem, "message"> {
 export async function readMeasurement(store: Store, session: SessionRecord): Promise<unknown> {
   const [turn] = await store.turns(session.id, 1);
   if (turn === undefined)
-    throw new PlimsollError("NOT_FOUND", "Nothing was sent in this session yet.", { status: 404 });
+    throw new PlimsollError("NOT_FOUND", "Nothing has been sent in this session yet.", {
+      status: 404,
+    });
   const branches = (await store.snapshot(session.id))?.branches ?? [];
   const { usage } = turn;
   return {

@@ -9,10 +9,10 @@ import { type ApiWorld, route } from "./world.ts";
 
 const branch = text(
   200,
-  "The branch; else that of the edit, or the one that was sent last.",
+  "The branch. Default: the branch of the edit, or the one that was sent last.",
 ).optional();
 
-/** A wish about one session. */
+/** A route that changes one session. */
 function steer<B extends z.ZodType>(
   action: string,
   about: string,
@@ -35,9 +35,9 @@ function steer<B extends z.ZodType>(
 
 const pinWish = z
   .strictObject({
-    first: whole("Number of the first message that is to stay as it is.").optional(),
-    last: whole("Of the last one; else the first is the only one.").optional(),
-    release: whole("The id of a pin that is to be released.").optional(),
+    first: whole("Number of the first message to pin.").optional(),
+    last: whole("Number of the last message to pin. Default: `first`.").optional(),
+    release: whole("Id of the pin to release.").optional(),
     branch,
   })
   .refine(
@@ -45,21 +45,24 @@ const pinWish = z
       release === undefined
         ? first !== undefined
         : first === undefined && last === undefined && on === undefined,
-    "Send `first`, perhaps with `last` and `branch`, to pin messages, or `release` alone to release a pin.",
+    "To pin messages, send `first`, and `last` and `branch` if you like. To release a pin, send only `release`.",
   );
 
 export const steerRoutes: readonly Route<ApiWorld>[] = [
   steer(
     "undo",
-    "Takes an edit back, and all that was made with it. 409 when the conversation would not fit then.",
-    z.strictObject({ edit: whole("Number of the edit; else the last one.").optional(), branch }),
+    "Undoes an edit and all edits that were made together with it. 409 if the conversation would no longer fit.",
+    z.strictObject({
+      edit: whole("Number of the edit. Default: the last one.").optional(),
+      branch,
+    }),
     (steering, session, asked) => steering.undo(session, asked),
   ),
   steer(
     "restore",
-    "Shows the view of an earlier point again: one of `checkpoint`, `seq` and `at` names it.",
+    "Restores the view of an earlier point. Name the point by `checkpoint`, `seq` or `at`.",
     z.strictObject({
-      checkpoint: text(100, "`cp_7`.").optional(),
+      checkpoint: text(100, "Id of a checkpoint, such as `cp_7`.").optional(),
       seq: whole("Number of an edit.").optional(),
       at: whole("A time, in milliseconds since 1970.").optional(),
       branch,
@@ -68,13 +71,13 @@ export const steerRoutes: readonly Route<ApiWorld>[] = [
   ),
   steer(
     "checkpoint",
-    "Marks this point to come back to. Answers `{ id }`.",
-    z.strictObject({ label: text(500, "What it is called.").optional(), branch }),
+    "Makes a checkpoint, to which `restore` can go back. Answers `{ id }`.",
+    z.strictObject({ label: text(500, "A name for the checkpoint.").optional(), branch }),
     (steering, session, asked) => steering.checkpoint(session, asked),
   ),
   steer(
     "pin",
-    "Keeps messages as they are, and answers `{ id }`; or releases a pin.",
+    "Pins messages, so that they stay as they are, and answers `{ id }`. With `release`, it releases a pin instead.",
     pinWish,
     (steering, session, { release, first = 0, ...rest }) =>
       release === undefined
@@ -83,23 +86,28 @@ export const steerRoutes: readonly Route<ApiWorld>[] = [
   ),
   steer(
     "compact",
-    "Makes the conversation smaller now: without `keep` and `budget` as deep as a turn would go (half of the limit; beside a large head, two fifths of the room that it leaves). Answers with tokens and messages before and after, and the strategies.",
+    "Compacts the conversation now. Without `keep` and `budget`, it goes as deep as a turn would: to half of the limit, or, if the head is large, to the head and two fifths of the rest. Answers with the tokens and messages before and after, and the strategies.",
     z.strictObject({
       keep: z
         .enum(["none", "lastTwo", "half", "quarter"])
-        .describe("What stays of the conversation.")
+        .describe(
+          "How much of the middle of the conversation stays: nothing, the last two units, half, or a quarter.",
+        )
         .optional(),
-      budget: whole("Tokens that it may have then.").optional(),
+      budget: whole("Maximum number of tokens after the compaction.").optional(),
       branch,
     }),
     (steering, session, asked) => steering.compact(session, asked),
   ),
   steer(
     "reset",
-    "Puts a handover in place of what came before, as `recovery_mode` says.",
+    "Starts afresh: a handover replaces the conversation so far. `recovery_mode` may choose another way.",
     z.strictObject({
-      reason: text(500, "Why.").optional(),
-      task: text(200, "What is to be done next.").optional(),
+      reason: text(
+        500,
+        "The reason for the fresh start. Default: the user asked for it.",
+      ).optional(),
+      task: text(200, "The task in your own words. The handover says to continue it.").optional(),
       branch,
     }),
     (steering, session, asked) => steering.reset(session, asked),

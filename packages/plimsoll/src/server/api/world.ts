@@ -1,11 +1,11 @@
-/** What the routes of /api and /events work on. */
+/** The services that the routes of /api and /events use. */
 
 import type { Engine } from "../../engine.ts";
 import { routesOn } from "../http/route-table.ts";
 
 export interface ApiWorld {
   readonly engine: Engine;
-  /** The user's own configuration file, whether it is there or not. */
+  /** Path of the user's own configuration file, whether or not it exists. */
   readonly configFile: string;
   /** Aborted when the service shuts down. */
   readonly closing: AbortSignal;

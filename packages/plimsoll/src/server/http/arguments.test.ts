@@ -36,11 +36,11 @@ describe("a query", () => {
     ["q=a&message=1.5", "USAGE `message` must be a whole number."],
     ["q=a&form=html", "USAGE `form` must be one of text, parts."],
     ["q=%20", "USAGE `q` must be text of at least 1 characters."],
-    ["", "USAGE `q` is missing: it must be text."],
-    ["q=a&q=b", "USAGE `q` is given twice: send it once."],
+    ["", "USAGE `q` is missing. It must be text."],
+    ["q=a&q=b", "USAGE `q` is given twice. Send it once."],
     [
       "q=a&limits=1",
-      "USAGE `limits` is not known here: this route takes `limit`, `message`, `form`, `q`.",
+      "USAGE This route does not take `limits`. It takes `limit`, `message`, `form`, `q`.",
     ],
   ])("%s: %s", (query, sentence) => {
     expect(refusal(() => read(query))).toBe(sentence);
@@ -48,7 +48,7 @@ describe("a query", () => {
 
   test("that is to be empty says so", () => {
     expect(refusal(() => readQuery(nothing, new URLSearchParams("a=1&b=2")))).toBe(
-      "USAGE `a`, `b` is not known here: this route takes no arguments.",
+      "USAGE This route does not take `a`, `b`. It takes no arguments.",
     );
   });
 });
@@ -69,11 +69,11 @@ describe("a body", () => {
     [{ label: 7 }, "`label` must be text."],
     [{ isIt: "true" }, "`isIt` must be true or false."],
     [{ inner: { names: "x" } }, "`inner.names` must be a list."],
-    [{ inner: {} }, "`inner.names` is missing: it must be a list."],
+    [{ inner: {} }, "`inner.names` is missing. It must be a list."],
     [[], "The body must be a JSON object."],
     [null, "The body must be a JSON object."],
     [7, "The body must be a JSON object."],
-    [{ tusk: 1 }, "`tusk` is not known here: this route takes `edit`, `label`, `isIt`, `inner`."],
+    [{ tusk: 1 }, "This route does not take `tusk`. It takes `edit`, `label`, `isIt`, `inner`."],
   ])("%j: %s", (body, sentence) => {
     expect(refusal(() => checkBody(schema, body))).toBe(`BODY_INVALID ${sentence}`);
   });

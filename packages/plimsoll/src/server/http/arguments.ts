@@ -1,15 +1,15 @@
-/** Arguments of a route, of its query or its JSON body: schemas, and one sentence for what does not fit them. */
+/** The arguments of a route, in its query or its JSON body: their schemas, and the sentence for a value that does not match. */
 
 import { z } from "zod";
 import { type ErrorCode, PlimsollError } from "../../message/error.ts";
 
-/** Takes no field at all. */
+/** The schema of a route without arguments. */
 export const nothing = z.strictObject({});
 
-/** `undefined` and absent are the same to us, not to the compiler. */
+/** Plimsoll treats `undefined` as absent, but the compiler does not. So this takes `undefined` out of each field. */
 export type Given<T> = T extends unknown ? { [K in keyof T]: Exclude<T[K], undefined> } : never;
 
-/** A whole number of a query. Absent: the usual one; more than the most: the most. */
+/** A whole number in a query. If it is absent, `usual` applies. If it is above `max`, `max` applies. */
 export function count(
   { usual, max = Number.MAX_SAFE_INTEGER }: { readonly usual: number; readonly max?: number },
   about: string,
@@ -22,7 +22,7 @@ export function count(
     .meta({ words: "whole number", most: max, usual, description: about });
 }
 
-/** One that may be left out. */
+/** A whole number in a query that may be left out. */
 export function number(about: string) {
   return z
     .string()
@@ -32,7 +32,7 @@ export function number(about: string) {
     .meta({ words: "whole number", description: about });
 }
 
-/** The same for a body. */
+/** A whole number in a body. */
 export function whole(about: string) {
   return z.number("a whole number").int().nonnegative().describe(about);
 }
@@ -41,12 +41,12 @@ export function text(most: number, about: string) {
   return z.string().max(most).describe(about);
 }
 
-/** For docs/http.md. */
+/** The JSON schema of the arguments, for docs/http.md. */
 export function argumentsSchema(schema: z.ZodType): unknown {
   return z.toJSONSchema(schema, { io: "input", unrepresentable: "any" });
 }
 
-/** Contract: throws USAGE with a sentence that names the field, and what it may be. */
+/** Contract: throws USAGE with a sentence that names the field and says what it may be. */
 export function readQuery<T extends z.ZodType>(
   schema: T,
   query: URLSearchParams,
@@ -54,13 +54,13 @@ export function readQuery<T extends z.ZodType>(
   const fields: Record<string, string> = {};
   for (const [name, value] of query) {
     if (Object.hasOwn(fields, name))
-      throw wrong("USAGE", `\`${name}\` is given twice: send it once.`);
+      throw wrong("USAGE", `\`${name}\` is given twice. Send it once.`);
     fields[name] = value;
   }
   return checked(schema, fields, "USAGE");
 }
 
-/** Contract: throws BODY_INVALID, likewise. */
+/** Contract: throws BODY_INVALID with such a sentence. */
 export function checkBody<T extends z.ZodType>(schema: T, body: unknown): Given<z.output<T>> {
   return checked(schema, body, "BODY_INVALID");
 }
@@ -73,7 +73,7 @@ function checked<T extends z.ZodType>(
   const result = schema.safeParse(value, { reportInput: true });
   if (result.success) return result.data as Given<z.output<T>>;
   const { issues } = result.error;
-  // A field that is misspelled is the reason why another one is missing.
+  // An unknown field comes first. If it is a misspelled name, it explains why another field is missing.
   const issue = issues.find((one) => one.code === "unrecognized_keys") ?? issues[0];
   throw wrong(code, sentenceOf(issue, namesIn(schema)));
 }
@@ -89,17 +89,16 @@ function namesIn(schema: z.ZodType): readonly string[] {
 function sentenceOf(issue: z.core.$ZodIssue | undefined, names: readonly string[]): string {
   const path = issue?.path.join(".") ?? "";
   const field = path === "" ? "The body" : `\`${path}\``;
-  if (issue === undefined) return `${field} is not right.`;
+  if (issue === undefined) return `${field} is not valid.`;
   if (issue.code === "unrecognized_keys") {
     const known = names.map((name) => `\`${name}\``).join(", ");
     const unknown = issue.keys.map((name) => `\`${name.slice(0, 100)}\``).join(", ");
-    const takes = known === "" ? "takes no arguments" : `takes ${known}`;
-    return `${unknown} is not known here: this route ${takes}.`;
+    return `This route does not take ${unknown}. It takes ${known === "" ? "no arguments" : known}.`;
   }
-  // What a schema says for itself about several fields is a whole sentence.
+  // A rule about several fields has a whole sentence as its message.
   if (issue.code === "custom" && path === "") return issue.message;
   const must = `must be ${allowedBy(issue)}.`;
-  return issue.input === undefined ? `${field} is missing: it ${must}` : `${field} ${must}`;
+  return issue.input === undefined ? `${field} is missing. It ${must}` : `${field} ${must}`;
 }
 
 const typeWords: Readonly<Record<string, string>> = {
@@ -118,7 +117,7 @@ function sized(origin: string, bound: string): string {
 function allowedBy(issue: z.core.$ZodIssue): string {
   switch (issue.code) {
     case "invalid_type":
-      // What a schema says for itself is more exact.
+      // A message of the schema's own is more exact.
       return issue.message.startsWith("Invalid")
         ? (typeWords[issue.expected] ?? issue.expected)
         : issue.message;

@@ -88,7 +88,8 @@ export function checkBearer(request: IncomingMessage, access: Access): Caller {
 
 /** For figures over all tenants. */
 export function checkOwner(caller: Caller): Caller {
-  if (!caller.isOwner) throw forbidden("Only the owner's token sees this.");
+  if (!caller.isOwner)
+    throw forbidden("This needs the owner's token. `plimsoll doctor` shows where it is.");
   return caller;
 }
 
@@ -103,7 +104,9 @@ export function checkModelCaller(
   if (token !== undefined) {
     const caller = callerOfToken(token, access);
     if (caller !== undefined) return caller;
-    throw unauthorized("The Plimsoll token of this request is not known here.");
+    throw unauthorized(
+      "Plimsoll does not know the token in this request. `plimsoll doctor` shows where it is.",
+    );
   }
   if (!access.isLoopback) {
     throw unauthorized("Send a Plimsoll token in x-plimsoll-token, or in the path as /t/{token}/…");

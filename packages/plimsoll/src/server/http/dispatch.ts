@@ -1,4 +1,4 @@
-/** From a request to its route, and no further than the route allows: who calls, by which method, with which arguments. */
+/** Finds the route of a request, checks the caller, the method and the arguments, and then calls the route. */
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { PlimsollError } from "../../message/error.ts";
@@ -21,7 +21,7 @@ export interface Asked extends Exchange {
   readonly pathToken?: string;
 }
 
-/** Contract: rejects with a PlimsollError that carries the status; what is in no table is refused. */
+/** Contract: rejects with a PlimsollError that carries the status. A path that is not in the table is refused. */
 export async function dispatch<World>(
   table: readonly Route<World>[],
   world: World,
@@ -44,7 +44,7 @@ function choose<World>(
 ): Match<World> {
   const [first] = matches;
   if (first === undefined) {
-    // Nobody without a token learns what is there, and what is not.
+    // Without a token, nobody learns which paths exist.
     if (path.startsWith("/api/")) authorise("token", request, access);
     throw new PlimsollError("NOT_FOUND", "There is nothing at this path.", { status: 404 });
   }
@@ -60,12 +60,16 @@ function choose<World>(
 
 function methodNotAllowed(response: ServerResponse, methods: readonly string[]): PlimsollError {
   response.setHeader("allow", methods.join(", "));
-  return new PlimsollError("METHOD_NOT_ALLOWED", `This path takes ${methods.join(" and ")} only.`, {
-    status: 405,
-  });
+  return new PlimsollError(
+    "METHOD_NOT_ALLOWED",
+    `This path accepts only ${methods.join(" and ")}.`,
+    {
+      status: 405,
+    },
+  );
 }
 
-/** Contract: throws what the caller is told. Nobody is the caller of a route that is everyone's. */
+/** Contract: throws the error that the caller gets. A route for everyone has no caller. */
 export function authorise(
   who: Exclude<Who, "everyone">,
   request: IncomingMessage,
@@ -96,7 +100,7 @@ export function authorise(
   }
 }
 
-/** A body that is not there wishes for the usual. */
+/** An empty body counts as `{}`, so all defaults apply. */
 async function readJsonBody(request: IncomingMessage): Promise<unknown> {
   const { headers } = request;
   const isEmpty =

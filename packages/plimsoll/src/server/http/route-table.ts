@@ -1,6 +1,6 @@
 /**
- * What a route is: who may call it, which arguments it takes, and who answers. A route that is in no table does not exist, and one
- * that does not say who may call it does not compile.
+ * The declaration of a route: who may call it, which arguments it takes, and which function answers. A route that is in no table
+ * does not exist. A route that does not say who may call it does not compile.
  */
 
 import type { IncomingMessage, ServerResponse } from "node:http";
@@ -9,12 +9,12 @@ import type { Given, nothing } from "./arguments.ts";
 import type { Caller } from "./checks.ts";
 
 /**
- * everyone: no token is asked for. client: an agent, by a token in `x-plimsoll-token` or in its path; on this machine its provider's
- * credential is enough. token: any token. owner: the owner's token.
+ * everyone: no token is needed. client: an agent with a token in `x-plimsoll-token` or in its path; on this machine, its
+ * provider's credential is enough. token: any token. owner: the owner's token.
  */
 export type Who = "everyone" | "client" | "token" | "owner";
 
-/** GET answers HEAD, too. */
+/** A route for GET also answers HEAD. */
 export type Method = "GET" | "POST" | "PUT";
 
 export interface Exchange {
@@ -25,9 +25,9 @@ export interface Exchange {
 export interface Call<World, W extends Who, Q extends z.ZodType, B extends z.ZodType>
   extends Exchange {
   readonly world: World;
-  /** Nobody is known where nobody is asked. */
+  /** Undefined on routes for everyone, because these ask for no token. */
   readonly caller: W extends "everyone" ? undefined : Caller;
-  /** What stands in the path for `{id}` and the like. */
+  /** The segments of the path that match `{id}` and the like, by name. */
   readonly params: Readonly<Record<string, string>>;
   readonly query: Given<z.output<Q>>;
   readonly body: Given<z.output<B>>;
@@ -35,26 +35,26 @@ export interface Call<World, W extends Who, Q extends z.ZodType, B extends z.Zod
 
 interface Declared<W extends Who> {
   readonly method: Method;
-  /** `/api/sessions/{id}/log`; `{…}` stands for one segment, `{rest…}` for all that follow. */
+  /** For example `/api/sessions/{id}/log`. `{id}` matches one segment, and `{rest…}` matches all that follow. */
   readonly path: string;
   readonly who: W;
-  /** What it does and answers, for docs/http.md. */
+  /** Sentences for docs/http.md that say what the route does and answers. */
   readonly about: string;
 }
 
-/** A route as it is written down. */
+/** A route as it is declared. */
 export interface RouteSpec<World, W extends Who, Q extends z.ZodType, B extends z.ZodType>
   extends Declared<W> {
-  /** Absent: it takes none. any: it looks at none, and refuses none. */
+  /** Absent: the query must be empty. any: the query is ignored. */
   readonly query?: Q | "any";
-  /** Absent: it reads no body, or reads it itself. */
+  /** Absent: the route needs no body, or reads it itself. */
   readonly body?: B;
-  /** json: what it gives is sent as JSON. own: it sends its answer itself. */
+  /** json: the result of `handle` is sent as JSON. own: `handle` sends the answer itself. */
   readonly reply: "json" | "own";
   readonly handle: (call: Call<World, W, Q, B>) => unknown;
 }
 
-/** A route as it is looked up. */
+/** A route in a table, without the types of its arguments. */
 export interface Route<World> extends Declared<Who> {
   readonly query?: z.ZodType | "any";
   readonly body?: z.ZodType;
@@ -62,7 +62,7 @@ export interface Route<World> extends Declared<Who> {
   readonly handle: (call: AnyCall<World>) => unknown;
 }
 
-/** Its arguments fit the schemas of its route. */
+/** Invariant: the arguments match the schemas of the route. */
 export interface AnyCall<World> extends Exchange {
   readonly world: World;
   readonly caller: Caller | undefined;
@@ -71,7 +71,7 @@ export interface AnyCall<World> extends Exchange {
   readonly body: unknown;
 }
 
-/** For routes that work on one world. */
+/** Returns the function that declares routes on this world. */
 export function routesOn<World>() {
   return <
     const W extends Who,
@@ -87,7 +87,7 @@ export interface Match<World> {
   readonly params: Readonly<Record<string, string>>;
 }
 
-/** All routes at this path, whatever their methods. A slash at its end does not matter. */
+/** The routes of all methods at this path. A slash at its end does not matter. */
 export function matchesOf<World>(
   table: readonly Route<World>[],
   path: string,
@@ -99,7 +99,7 @@ export function matchesOf<World>(
   });
 }
 
-/** The beginnings of all paths: what begins otherwise is a provider's, or nobody's. */
+/** The first segments of all paths. A path that begins differently belongs to a provider, or does not exist. */
 export function areasOf<World>(table: readonly Route<World>[]): ReadonlySet<string> {
   return new Set(table.flatMap(({ path }) => segmentsOf(path).slice(0, 1)));
 }

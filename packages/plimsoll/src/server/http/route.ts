@@ -26,7 +26,7 @@ export type Destination =
     }
   /** Any other path of a provider. It is passed on untouched. */
   | { readonly kind: "relay"; readonly provider: string; readonly path: string }
-  /** Below one of the service's own paths: whether there is anything, its table says. */
+  /** Below one of the service's own paths. The table of routes says whether anything is there. */
   | { readonly kind: "own"; readonly path: string }
   | { readonly kind: "unknown" };
 

@@ -1,6 +1,6 @@
 /**
- * `/mcp`: MCP over HTTP, for clients with a handshake (2025) and without one (2026-07-28). A new server for every request: there is
- * no stream to GET and no session to DELETE.
+ * `/mcp`: MCP over HTTP, for clients with a handshake (2025) and without one (2026-07-28). Every request gets a new server, so
+ * there is no stream to GET and no session to DELETE.
  */
 
 import type { IncomingMessage, ServerResponse } from "node:http";

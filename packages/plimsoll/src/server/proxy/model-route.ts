@@ -250,7 +250,7 @@ export async function handleCount(
   }
 }
 
-/** Everything else of a provider that is not a conversation. */
+/** Handles all other requests to a provider, which are not conversations. */
 export async function handleRelay(
   gateway: Gateway,
   { request, response }: Exchange,

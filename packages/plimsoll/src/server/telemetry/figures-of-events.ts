@@ -1,4 +1,4 @@
-/** What each event adds to the figures: one reading of events for Prometheus and OpenTelemetry. No session ids as labels. */
+/** Turns events into figures, for both Prometheus and OpenTelemetry. Labels never contain session ids. */
 
 import type {
   CompactionEndEvent,
@@ -13,20 +13,20 @@ import { boundedNames, maxModels, oneOf } from "./metrics-labels.ts";
 
 export type Labels = Readonly<Record<string, string | number>>;
 
-/** A counter grows by the value, a gauge is set to it, a histogram takes it in. */
+/** A counter grows by the value, a gauge is set to it, and a histogram records it. */
 export interface Sample {
   readonly figure: FigureName;
   readonly value: number;
   readonly labels?: Labels;
 }
 
-/** Contract: is given every event once, in order. */
+/** Contract: called once for every event, in order. */
 export type ReadFigures = (event: PlimsollEvent) => readonly Sample[];
 
-/** Turns that run at once: of those beyond it neither the duration is known, nor whether something of ours failed. */
+/** Maximum number of running turns to follow. For further ones, neither the duration nor a failure of Plimsoll is known. */
 const maxRunning = 10_000;
 
-/** What is remembered of turns that have not ended. */
+/** Notes about turns that have not ended. */
 interface Running {
   readonly startedAt: Map<string, number>;
   readonly degraded: Set<string>;
@@ -38,7 +38,7 @@ interface Naming {
   readonly upstreams: Upstreams;
 }
 
-/** `providers`: the names that requests are counted by. */
+/** All providers that are not in `providers` share one label. */
 export function createFigureReader(
   providers: ReadonlySet<string>,
   upstreams: Upstreams = new Map(),
@@ -59,7 +59,7 @@ export function createFigureReader(
       case "compaction-end":
         return compactionSamples(event);
       case "degraded":
-        // On the first rung the view is still there: that is no reason to send what the client sent.
+        // On the first rung, the last valid view is sent, so this is not why a turn is sent unchanged.
         if (event.rung !== "view" && running.degraded.size < maxRunning)
           running.degraded.add(event.turn);
         return degradedSamples(event);
@@ -70,14 +70,14 @@ export function createFigureReader(
 }
 
 function sample(figure: FigureName, value: number | undefined, labels?: Labels): Sample {
-  // A counter takes no step back, and throws when it is asked to: what is no figure counts as none.
+  // A counter throws if it is asked to decrease. So a negative value, or one that is not a number, counts as 0.
   const amount = value !== undefined && Number.isFinite(value) ? Math.max(0, value) : 0;
   return labels === undefined ? { figure, value: amount } : { figure, value: amount, labels };
 }
 
 interface TurnEnd {
   readonly hasFailed: boolean;
-  /** Undefined when its start was not seen. */
+  /** Undefined if the start of the turn was not seen. */
   readonly seconds: number | undefined;
 }
 
@@ -123,7 +123,7 @@ function usageSamples({ usage }: TurnEndEvent): readonly Sample[] {
   ];
 }
 
-/** By the GenAI conventions. */
+/** Follows the GenAI conventions. */
 function operationSamples(
   event: TurnEndEvent,
   upstreams: Upstreams,
@@ -170,7 +170,7 @@ function degradedSamples({ rung, reason }: DegradedEvent): readonly Sample[] {
   ];
 }
 
-/** Events that need nothing but themselves. */
+/** The events that can be read without knowing any other. */
 function plainSamples(event: PlimsollEvent): readonly Sample[] {
   switch (event.type) {
     case "own-call":

@@ -1,4 +1,4 @@
-/** The figures for OpenTelemetry: those of the table that have a name there. */
+/** The figures for OpenTelemetry: those in the table that have an OpenTelemetry name. */
 
 import type { Attributes, Meter } from "@opentelemetry/api";
 import type { Engine } from "../../engine.ts";

@@ -46,7 +46,7 @@ export interface ProposalWorld extends Validator {
   readonly facts: FactsReader;
 }
 
-/** An edit on what the draft shows, made with its turn; `step` is of the turn unless it is told. */
+/** An edit of the draft's conversation, made in its turn. Default for `step`: the turn's id. */
 export function editOn(
   { log, branch, path, turn }: Draft,
   made: Omit<EditMade, "anchor">,

@@ -1,4 +1,4 @@
-/** The messages of a branch as the store has them, for whoever looks at a conversation that nobody sends just now. */
+/** Reads the messages of a branch from the store, to look at a conversation while no request is under way. */
 
 import type { NodeRecord, Store, TurnRecord } from "../../store/store.ts";
 import type { LogMessage, SessionLog } from "../log/log.ts";
@@ -10,11 +10,11 @@ export interface StoredMessages {
   readonly log: SessionLog;
   readonly branch: string;
   readonly nodes: readonly NodeRecord[];
-  /** By number. */
+  /** By message number. */
   readonly bodies: ReadonlyMap<number, Uint8Array>;
 }
 
-/** By number. A system prompt that is among the messages is the one that the client sent last. */
+/** Bodies by message number. If the system prompt is one of the messages, it is the one that the client sent last. */
 export async function storedBodies(
   store: Pick<Store, "bodies" | "head">,
   session: string,
@@ -29,7 +29,7 @@ export async function storedBodies(
   return bodies;
 }
 
-/** Each message has the mark that it was first sent with; the client has moved it on since, with every turn. */
+/** Stored messages have the cache marks of their first request. The client moves its marks every turn, so these are ignored. */
 export function storedPath(
   { log, branch, nodes, bodies }: StoredMessages,
   learned?: readonly LogMessage[],

@@ -1,4 +1,4 @@
-/** A draft of messages that nobody sends just now: a stored conversation that a person steers, or a list that is compacted once. */
+/** A draft without a request: a stored conversation that a person steers, or a list of messages that is compacted once. */
 
 import { measurement } from "../../budget/measure.ts";
 import type { Count } from "../../budget/tokenizer.ts";

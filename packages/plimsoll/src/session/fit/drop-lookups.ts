@@ -17,7 +17,7 @@ export async function withoutLookups(
   const newest = newestAnswer(draft);
   const over = start.view.expansions.filter(({ last }) => last < newest);
   if (over.length === 0) return state;
-  const reason = "What was looked up is in the archive.";
+  const reason = "The lookups are in the archive.";
   const edits = over.map(({ edit }) =>
     editOn(draft, { action: { kind: "revert", edit }, strategy: ownTools, reason }),
   );

@@ -25,7 +25,7 @@ export interface CompactionReport {
   readonly start: Sized;
   readonly milliseconds: number;
   readonly worth?: Worth;
-  /** The provider's tokens for one of ours: figures are told in its. */
+  /** Converts Plimsoll's tokens to the provider's, because people see the provider's. */
   readonly scale: TokenScale;
 }
 

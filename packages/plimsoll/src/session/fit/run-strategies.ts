@@ -159,7 +159,9 @@ function spentTexts(
         action: { kind: "revert", edit: seq },
         strategy,
         reason:
-          strategy === warning ? "What the note announced has come." : "A newer summary says it.",
+          strategy === warning
+            ? "The compaction that the note announced has happened."
+            : "A newer summary replaces it.",
       }),
     );
 }

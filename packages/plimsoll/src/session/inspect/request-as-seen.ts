@@ -1,4 +1,4 @@
-/** The newest request of a session, put together again as the model sees it: its head, and the view up to its tip. */
+/** Rebuilds the newest request of a session as the model sees it: its preamble, and the view up to its tip. */
 
 import type { JsonObject } from "../../message/json.ts";
 import type { Store } from "../../store/store.ts";

@@ -122,7 +122,7 @@ export type BranchNote =
   | { readonly kind: "view-valid"; readonly view: ViewMark }
   | { readonly kind: "view-invalid" }
   | { readonly kind: "must-compact" }
-  /** A wanted compaction was tried. The wish is dropped even if it failed, so that it does not return every turn. */
+  /** A wanted compaction was tried. Plimsoll stops asking for it even if it failed, so that it is not tried every turn. */
   | { readonly kind: "wishes-taken" }
   | { readonly kind: "compacted"; readonly level: number; readonly view: ViewMark }
   | { readonly kind: "exhausted"; readonly tokens: number }

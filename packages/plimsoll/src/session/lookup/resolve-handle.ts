@@ -66,7 +66,7 @@ export function createReferenceReader(store: ReferenceStore): References {
   };
 }
 
-/** A handle opens everything that it stands for, or nothing. */
+/** A handle opens either all of its content, or nothing. */
 function isWithin(scope: Scope | undefined, { source }: ArchiveRecord): boolean {
   if (scope === undefined) return true;
   if (source.kind === "part") return scope.isVisible(source.seq);

@@ -1,4 +1,4 @@
-/** How large the conversation of a branch was after its last turn, and how its provider counts: what is stored with the branch. */
+/** The counters stored with a branch: the size of its conversation after the last turn, and how its provider counts. */
 
 import type { Calibration } from "../../budget/calibrate.ts";
 import type { Measurement } from "../../budget/measure.ts";
@@ -7,16 +7,16 @@ import type { Usage } from "../../message/message.ts";
 import type { BranchRecord, Counters } from "../../store/store.ts";
 
 export interface EndedTurn {
-  /** Of the request, as the provider would count. */
+  /** Size of the request, in the provider's tokens. */
   readonly measurement: Pick<Measurement, "total" | "tools">;
   readonly answerTokens: number;
-  /** What the provider reported, where it did. */
+  /** Absent if the provider reported none. */
   readonly usage?: Usage | undefined;
   readonly target: string;
   readonly calibration?: Calibration | undefined;
 }
 
-/** Without usage the estimates count; with it, what the provider reported does, schemas included. */
+/** Uses the figures that the provider reported, which include tool schemas. If it reported none, uses estimates. */
 export function countersAfter(turn: EndedTurn): Counters {
   const { measurement, answerTokens, usage, target, calibration } = turn;
   return {
@@ -45,7 +45,7 @@ function storedCalibration(
   };
 }
 
-/** As far as the provider has reported. */
+/** By the provider's reports so far. Without reports, both sides count alike. */
 export function scaleOf({ counters }: Pick<BranchRecord, "counters">): TokenScale {
   return scaleBy(counters?.calibration?.factor ?? 1);
 }

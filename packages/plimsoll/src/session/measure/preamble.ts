@@ -117,13 +117,13 @@ export function storedPreamble(
   return { hash: sha256(bytes), bytes };
 }
 
-/** What a body says beside its head. */
+/** The parts of a body that are not its preamble. */
 export interface Spoken {
   readonly model: string;
   readonly messages: readonly JsonObject[];
 }
 
-/** A body of the wire with a head that was stored. */
+/** Builds a body of the wire with a stored preamble. */
 export function bodyWithHead(
   wire: Wire,
   preamble: Uint8Array | undefined,

@@ -50,7 +50,7 @@ function isLines({ lines, ending }: Sample): boolean {
 
 const weighedChars = 400;
 
-/** Each value with its key is a line; what is around it matters as much as the most of it. */
+/** Weighs each value with its key as one line. A container weighs as much as the heaviest value in it. */
 function weighNodes(
   roots: readonly JsonNode[],
   text: string,

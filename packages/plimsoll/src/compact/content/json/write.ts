@@ -28,7 +28,7 @@ export interface Memory {
   readonly scores: Map<readonly JsonNode[], readonly number[]>;
   /** Shortened texts by position and ratio. */
   readonly texts: Map<string, string>;
-  /** How much the most liked value inside a node matters, 0 to 1; 0 where it says nothing. */
+  /** For each node, the weight of the heaviest value in it, from 0 (says nothing) to 1. */
   readonly weights: ReadonlyMap<JsonNode, number>;
 }
 
@@ -76,7 +76,7 @@ function describe({ kind, children }: JsonNode): string {
 const namedKeys = 6;
 const namedKeyChars = 40;
 
-/** Only names without escapes. */
+/** Lists only names without escapes. */
 function keyNames(children: readonly JsonNode[]): string {
   const names = children
     .slice(0, namedKeys)
@@ -132,7 +132,7 @@ function writeObject(node: JsonNode, depth: number, context: Context): string {
   return `{${parts.join(",")}}`;
 }
 
-/** Short values tell more per token; the first keys are often the names of a thing. */
+/** Prefers short values, which say more per token, and the first members, which often name the thing. */
 function memberScores(children: readonly JsonNode[], context: Context): readonly number[] {
   const { text } = context;
   return children.map((child, index) => {
@@ -190,7 +190,7 @@ function standsFor({ kind, start, end }: JsonNode, text: string): number {
   return earlier === undefined ? 1 : Number(earlier.replaceAll(",", ""));
 }
 
-/** The first and last, errors, rare shapes, numbers far from the usual; what matters to the conversation above all. */
+/** Prefers elements that matter to the conversation, then the first and last, errors, rare shapes and unusual numbers. */
 function elementScores(children: readonly JsonNode[], context: Context): readonly number[] {
   const { text, memory } = context;
   const known = memory.scores.get(children);

@@ -110,10 +110,10 @@ function skipTag(reader: Reader, text: string, lower: string, open: number): num
   return end;
 }
 
-/** Longer ones are damaged: a quote that is not closed shall not swallow the page. */
+/** A longer tag is damaged. A quote that is never closed must not swallow the page. */
 const maxTagChars = 10_000;
 
-/** A sign that closes a tag may also stand in the value of an attribute. */
+/** The position after the `>` that closes the tag. A `>` inside a quoted attribute does not close it. */
 function tagEnd(text: string, open: number): number {
   let quote: string | undefined;
   const limit = Math.min(text.length, open + maxTagChars);

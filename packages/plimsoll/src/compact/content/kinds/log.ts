@@ -16,7 +16,7 @@ export const logCompressor: Compressor = {
   compress: (text, options) => attempt(cutLines(text, options, classifyLog)),
 };
 
-/** Output of programs that say the same again and again. */
+/** True for the output of a program that prints the same kinds of lines again and again. */
 function hasFewForms(lines: Sample["lines"]): boolean {
   if (lines.length < 20) return false;
   const forms = new Set(lines.map(formOf));

@@ -1,17 +1,17 @@
-/** The texts of a body's fields and elements, as they were written: for rules about bytes. */
+/** The exact texts of a body's fields and elements, for rules about bytes. */
 
 import { readSlices, type Slice } from "../../format/slices.ts";
 
 export interface BodyTexts {
   readonly fields: ReadonlyMap<string, string>;
-  /** Of a field that is no array, none. */
+  /** Empty if the field is not an array. */
   elements(field: string): readonly string[];
 }
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
-/** The text must be a JSON object, as a body is. */
+/** The text must be a JSON object. */
 export function bodyTexts(text: string): BodyTexts {
   const bytes = encoder.encode(text);
   const { fields, elements } = readSlices(bytes);
