@@ -139,6 +139,39 @@ const chapters = {
       leftOut: [["120 lines, 4,310 bytes"]],
     },
   ],
+  cutTexts: [
+    "Inside a text that was shortened",
+    {
+      gap: [["12 lines"], ["1,204 characters"]],
+      jsonArray: [["400"]],
+      jsonObject: [["12", "id, name, rows"]],
+      jsonMembers: [["9", "created, updated"]],
+      jsonElements: [["397"]],
+      base64: [["48,000", "36,000", ", PNG image"]],
+      binary: [["9,100", ", gzip"]],
+      moreInFile: [["src/app.ts"]],
+      moreInFiles: [[12, "files"]],
+      excerptMessages: [
+        [7, 7],
+        [7, 18],
+      ],
+      excerptLines: [[1], [12]],
+      excerptElements: [[397]],
+    },
+  ],
+  readableTexts: [
+    "In the archive, for parts of a message that are not text",
+    {
+      resultOf: [["bash"]],
+      reasoning: [["The test fails because …"]],
+      call: [["read", '{"path": "app.log"}']],
+      media: [["image image/png, 1,204 bytes"]],
+      mediaData: [["image", "image/png", "1,204"]],
+      mediaUrl: [["image", "https://example.org/a.png"]],
+      mediaFile: [["document", "file_12"]],
+      binary: [["9,100"]],
+    },
+  ],
   fillingNote: ["After the last message, when the window fills", [[82, "compact_context"], [82]]],
   noteTexts: ["In the last turn, in the last round of lookups, and in place of a lookup", {}],
   summaryTexts: [
@@ -199,8 +232,7 @@ const parts = Object.entries(chapters).map(([name, [when, samples]]) => {
 const text = `# What the model reads
 
 Every sentence that Plimsoll writes for a model, with sample values: the texts are in
-\`packages/plimsoll/src/text/for-models.ts\`, and \`node scripts/model-texts.mjs\` writes this page. Marks inside a shortened
-text, such as \`… 12 lines …\`, are written where the text is shortened.
+\`packages/plimsoll/src/text/for-models.ts\`, and \`node scripts/model-texts.mjs\` writes this page.
 
 ${parts.join("\n\n")}
 `;

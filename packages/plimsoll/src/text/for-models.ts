@@ -69,6 +69,7 @@ export const toolSearchTexts = {
     `There is no room for ${listed(names)}. Call ${compactContext} first, then search again.`,
   notNow: "These tools cannot be loaded now. Go on without them.",
   found: (names: readonly string[]): string => `Found: ${names.join(", ")}`,
+  nothingFound: "Nothing was found.",
   loaded: (tools: readonly string[], others: readonly string[]): string => {
     const more = others.length === 0 ? "" : `\n\nAlso found, but not loaded: ${listed(others)}.`;
     return `You can call these tools now.\n\n${tools.join("\n\n")}${more}`;
@@ -278,6 +279,45 @@ export const markTexts = {
   sameLines: (count: number, number: number | undefined, isBelow: boolean): string =>
     `${counted(count, "line")} as in #${number}${isBelow ? " below" : ""}`,
   leftOut: (amount: string): string => `[… ${amount} left out]`,
+} as const;
+
+/**
+ * Marks inside a text that was shortened. The caller writes amounts, with grouped digits. Strategies that meet such a mark again
+ * read its amount and add to it, so these forms never change.
+ */
+export const cutTexts = {
+  gap: (amount: string): string => `… ${amount} …`,
+  jsonArray: (elements: string): string => `… array of ${elements} …`,
+  jsonObject: (members: string, names: string): string => `… object of ${members}: ${names} …`,
+  jsonMembers: (members: string, names: string): string => `"…":"${members} more: ${names}"`,
+  jsonElements: (elements: string): string => `"… ${elements} more like these"`,
+  base64: (characters: string, bytes: string, kind: string): string =>
+    `[base64 data, ${characters} characters, about ${bytes} bytes${kind}]`,
+  binary: (characters: string, kind: string): string =>
+    `[binary data, ${characters} characters${kind}]`,
+  moreInFile: (file: string): string => `more in ${file}`,
+  moreInFiles: (count: number, what: "files" | "folders"): string => `more in ${count} ${what}`,
+  /** Of the excerpt, which is the tightest with words. */
+  excerptMessages: (from: number | undefined, to: number | undefined): string =>
+    from === to ? `[… #${from}]` : `[… #${from}–#${to}]`,
+  excerptLines: (count: number): string => `… ${counted(count, "line")}`,
+  excerptElements: (count: number): string => `"… ${count} more"`,
+} as const;
+
+/** Parts of a message that the archive shows as text. */
+export const readableTexts = {
+  resultOf: (tool: string): string => `[result of ${tool}]`,
+  unknownTool: "a call",
+  failedResult: "[failed]",
+  reasoning: (text: string): string => `[reasoning] ${text}`,
+  call: (tool: string, input: string): string => `[call ${tool}] ${input}`,
+  media: (what: string): string => `[${what}]`,
+  mediaData: (kind: string, type: string, bytes: string): string =>
+    `${kind} ${type}, ${bytes} bytes`,
+  unknownType: "of unknown type",
+  mediaUrl: (kind: string, url: string): string => `${kind} at ${url}`,
+  mediaFile: (kind: string, id: string): string => `${kind} in the file ${id}`,
+  binary: (bytes: string): string => `${bytes} bytes of binary data`,
 } as const;
 
 // ── Notes at the end ────────────────────────────────────────────────────────────────────────────────────────────────────

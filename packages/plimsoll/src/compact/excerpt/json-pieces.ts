@@ -1,5 +1,6 @@
 /** Cuts JSON into its members and elements. The text without the left-out ones is still JSON. */
 
+import { cutTexts } from "../../text/for-models.ts";
 import { type JsonNode, readJson } from "../../text/json-tree.ts";
 import { estimateTokens, segmentsOf } from "./long-lines.ts";
 
@@ -105,7 +106,7 @@ function renderNode(
   const [first, second] = node.children;
   if (kept.length === 0 || first === undefined) return undefined;
   const gone = node.children.length - kept.length;
-  if (gone > 0 && node.kind === "array") kept.push(`"… ${gone} more"`);
+  if (gone > 0 && node.kind === "array") kept.push(cutTexts.excerptElements(gone));
   const comma = second === undefined ? ", " : text.slice(first.end, second.from);
   const opening = text.slice(node.at, first.from);
   const closing = text.slice(node.children.at(-1)?.end, node.end);

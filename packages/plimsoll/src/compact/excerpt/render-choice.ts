@@ -3,6 +3,7 @@
 import type { JsonObject, JsonValue } from "../../message/json.ts";
 import type { Message, Part } from "../../message/message.ts";
 import type { VisibleConversation, VisibleMessage } from "../../message/strategy.ts";
+import { cutTexts } from "../../text/for-models.ts";
 import { fixedUnits } from "../units/fixed-units.ts";
 import { headLength } from "../units/head.ts";
 import { isBetweenAnswers, rangesOf } from "../units/ranges.ts";
@@ -145,5 +146,5 @@ export function gapText(conversation: VisibleConversation, range: TruncationRang
   );
   if (tokens < markedGapTokens && !isBetweenAnswers(conversation, range)) return "";
   const [from, to] = [messages[first]?.number, messages[last]?.number];
-  return from === to ? `[… #${from}]` : `[… #${from}–#${to}]`;
+  return cutTexts.excerptMessages(from, to);
 }

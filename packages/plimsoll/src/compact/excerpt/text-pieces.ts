@@ -3,6 +3,7 @@
  * order, and a mark replaces the others.
  */
 
+import { cutTexts } from "../../text/for-models.ts";
 import {
   type JsonPieces,
   type Piece,
@@ -119,5 +120,5 @@ function apart(marked: string): string {
 }
 
 function linesMissing(count: number): string {
-  return count === 1 ? "… 1 line" : `… ${count} lines`;
+  return cutTexts.excerptLines(count);
 }

@@ -5,7 +5,7 @@ import { isObject, type JsonValue } from "../../message/json.ts";
 import type { Message, Part } from "../../message/message.ts";
 import type { ArchiveRecord, ArchiveSource, SessionRecord, Store } from "../../store/store.ts";
 import { grouped } from "../../text/digits.ts";
-import { answerTexts } from "../../text/for-models.ts";
+import { answerTexts, readableTexts } from "../../text/for-models.ts";
 import { parseJson } from "../../wire/format/slices.ts";
 import type { Wire } from "../../wire/format/wire.ts";
 import { wireNamed } from "../../wire/wires.ts";
@@ -112,7 +112,7 @@ async function toolsBefore(where: Where, number: number, message: Message): Prom
 function textOf(what: string, bytes: Uint8Array): ArchivedText {
   return isUtf8(bytes)
     ? { kind: "text", what, bytes }
-    : { kind: "other", what: `${grouped(bytes.length)} bytes of binary data` };
+    : { kind: "other", what: readableTexts.binary(grouped(bytes.length)) };
 }
 
 /** Half a character, which UTF-8 cannot encode, becomes �. The reference counted it in the same way. */

@@ -2,6 +2,7 @@
 
 import type { Media, Message, Part, Role, ToolResultPart } from "../../message/message.ts";
 import { grouped } from "../../text/digits.ts";
+import { readableTexts } from "../../text/for-models.ts";
 
 /** Names of the called tools, by the id of the call. */
 export type ToolNames = ReadonlyMap<string, string>;
@@ -37,7 +38,9 @@ export function readableText(message: Message, tools: ToolNames): string {
   return joined(
     message.parts.map((part) => {
       if (part.kind !== "tool-result") return readablePart(part);
-      const head = isOne ? "" : `[result of ${tools.get(part.callId) ?? "a call"}]`;
+      const head = isOne
+        ? ""
+        : readableTexts.resultOf(tools.get(part.callId) ?? readableTexts.unknownTool);
       return joined([head, resultText(part)]);
     }),
   );
@@ -45,7 +48,7 @@ export function readableText(message: Message, tools: ToolNames): string {
 
 /** The content of a result, without the name of its tool. */
 export function resultText({ content, isError }: ToolResultPart): string {
-  return joined([isError ? "[failed]" : "", ...content.map(readablePart)]);
+  return joined([isError ? readableTexts.failedResult : "", ...content.map(readablePart)]);
 }
 
 function readablePart(part: Part): string {
@@ -53,14 +56,14 @@ function readablePart(part: Part): string {
     case "text":
       return part.text;
     case "reasoning":
-      return part.text === "" ? "" : `[reasoning] ${part.text}`;
+      return part.text === "" ? "" : readableTexts.reasoning(part.text);
     case "tool-call":
-      return `[call ${part.name}] ${part.input}`;
+      return readableTexts.call(part.name, part.input);
     case "tool-result":
       return resultText(part);
     case "image":
     case "document":
-      return `[${mediaKind(part.kind, part.media)}]`;
+      return readableTexts.media(mediaKind(part.kind, part.media));
     case "opaque":
       return JSON.stringify(part.json);
   }
@@ -69,13 +72,15 @@ function readablePart(part: Part): string {
 export function mediaKind(kind: "image" | "document", media: Media): string {
   switch (media.kind) {
     case "base64": {
-      const type = /^[\w.+/-]{1,80}$/.test(media.mediaType) ? media.mediaType : "of unknown type";
-      return `${kind} ${type}, ${grouped(Math.floor((media.data.length * 3) / 4))} bytes`;
+      const type = /^[\w.+/-]{1,80}$/.test(media.mediaType)
+        ? media.mediaType
+        : readableTexts.unknownType;
+      return readableTexts.mediaData(kind, type, grouped(Math.floor((media.data.length * 3) / 4)));
     }
     case "url":
-      return `${kind} at ${media.url}`;
+      return readableTexts.mediaUrl(kind, media.url);
     case "file":
-      return `${kind} in the file ${media.id}`;
+      return readableTexts.mediaFile(kind, media.id);
   }
 }
 

@@ -2,6 +2,7 @@
 
 import { isObject, type JsonObject, type JsonValue, stringOr } from "../../message/json.ts";
 import type { ToolDefinition } from "../../message/tool.ts";
+import { toolSearchTexts } from "../../text/for-models.ts";
 import { namedTool } from "../format/named-tool.ts";
 import type { NativeDeferral, WireTools } from "../format/wire.ts";
 import { withoutCacheMarks } from "./cache.ts";
@@ -60,7 +61,9 @@ function plainReferences(
     if (!isObject(block) || !Array.isArray(block["content"])) return block;
     if (!block["content"].some(isGone)) return block;
     const inner = block["content"].map((one: JsonValue) =>
-      isGone(one) ? { type: "text", text: `Found: ${stringOr(one["tool_name"], "")}` } : one,
+      isGone(one)
+        ? { type: "text", text: toolSearchTexts.found([stringOr(one["tool_name"], "")]) }
+        : one,
     );
     return { ...block, content: inner };
   });

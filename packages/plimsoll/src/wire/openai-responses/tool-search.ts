@@ -11,6 +11,7 @@ import {
   stringOr,
 } from "../../message/json.ts";
 import type { ToolCallPart, ToolResultPart } from "../../message/message.ts";
+import { toolSearchTexts } from "../../text/for-models.ts";
 import type { IsOwn, NativeDeferral } from "../format/wire.ts";
 
 const callType = "tool_search_call";
@@ -53,7 +54,7 @@ function plainSearch(item: JsonObject): JsonObject {
 /** The names only. For a provider without tool search, the tools themselves are in the list. */
 function foundText(tools: JsonValue | undefined): string {
   const names = (Array.isArray(tools) ? tools : []).filter(isObject).map(({ name }) => name);
-  return names.length === 0 ? "Nothing was found." : `Found: ${names.join(", ")}`;
+  return names.length === 0 ? toolSearchTexts.nothingFound : toolSearchTexts.found(names.map(String));
 }
 
 /** A search that the provider runs itself is not a call, because it needs no answer. */

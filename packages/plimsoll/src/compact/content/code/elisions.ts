@@ -1,6 +1,7 @@
 /** Lists the parts that can be left out of a program, and writes the marks in their place. */
 
 import { grouped } from "../../../text/digits.ts";
+import { cutTexts } from "../../../text/for-models.ts";
 import type { Language } from "./languages.ts";
 import type { Item, LineIndex, Region } from "./outline.ts";
 
@@ -335,11 +336,12 @@ export function markText(
   { start, end, lines: range, prefix, tail }: CodeEdit,
   lines: LineIndex,
 ): string {
-  if (range === undefined) return `${prefix}… ${grouped(end - start)} characters …${tail}`;
+  if (range === undefined)
+    return `${prefix}${cutTexts.gap(`${grouped(end - start)} characters`)}${tail}`;
   let count = 0;
   for (let line = range.first; line <= range.last; line++) {
     const earlier = earlierMark.exec(lines.textOf(line).slice(0, 200))?.[1];
     count += earlier === undefined ? 1 : Number(earlier.replaceAll(",", ""));
   }
-  return `${prefix}… ${grouped(count)} ${count === 1 ? "line" : "lines"} …${tail}`;
+  return `${prefix}${cutTexts.gap(`${grouped(count)} ${count === 1 ? "line" : "lines"}`)}${tail}`;
 }

@@ -1,6 +1,7 @@
 /** Splits texts into lines, and shortens them by scoring each line. */
 
 import { grouped } from "../../../text/digits.ts";
+import { cutTexts } from "../../../text/for-models.ts";
 import type { CutOptions } from "./compressor.ts";
 import { cutPieces, type Gap, matters, type Piece } from "./pieces.ts";
 
@@ -161,9 +162,10 @@ function markOf(
   const endsInside = end === "" && last < pieces.length - 1;
   if (startsInside || endsInside) {
     const chars = pieces.slice(first, last + 1).reduce((sum, { length }) => sum + length, 0);
-    return `${startsInside ? " " : ""}… ${grouped(chars)} characters …${endsInside ? " " : end}`;
+    return `${startsInside ? " " : ""}${cutTexts.gap(`${grouped(chars)} characters`)}${endsInside ? " " : end}`;
   }
   const count = lineCount(pieces, gap);
   const what = missing?.(gap, lines) ?? "lines";
-  return `… ${grouped(count)} ${count === 1 ? what.replace(/^(line|row)s\b/, "$1") : what} …${end}`;
+  const noun = count === 1 ? what.replace(/^(line|row)s\b/, "$1") : what;
+  return `${cutTexts.gap(`${grouped(count)} ${noun}`)}${end}`;
 }

@@ -1,6 +1,7 @@
 /** Cuts the middle out of a JSON string as it is written, so that the rest is still a valid JSON string. */
 
 import { grouped } from "../../../text/digits.ts";
+import { cutTexts } from "../../../text/for-models.ts";
 
 /** `raw` includes its quotes. Keeps about `limit` characters, more of the beginning than of the end. */
 export function cutJsonString(raw: string, limit: number): string {
@@ -9,7 +10,7 @@ export function cutJsonString(raw: string, limit: number): string {
   const head = boundary(raw, 1 + Math.ceil(limit * 0.7));
   const tail = boundary(raw, raw.length - 1 - Math.floor(limit * 0.3));
   if (tail - head < overhead) return raw;
-  return `${raw.slice(0, head)}… ${grouped(tail - head)} characters …${raw.slice(tail)}`;
+  return `${raw.slice(0, head)}${cutTexts.gap(`${grouped(tail - head)} characters`)}${raw.slice(tail)}`;
 }
 
 /** The first position from `at` on that splits neither an escape nor a pair of surrogates. */

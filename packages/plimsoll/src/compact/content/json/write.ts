@@ -1,6 +1,7 @@
 /** Writes a JSON tree within limits. A string in place of the left-out elements says how many there were. */
 
 import { grouped } from "../../../text/digits.ts";
+import { cutTexts } from "../../../text/for-models.ts";
 import type { JsonNode } from "../../../text/json-tree.ts";
 import { alarmOf } from "../../../text/trouble.ts";
 import type { CompressInner, CutOptions } from "../cut/compressor.ts";
@@ -69,8 +70,8 @@ const hardDepth = 200;
 const smallChars = 40;
 
 function describe({ kind, children }: JsonNode): string {
-  if (kind === "array") return `… array of ${grouped(children.length)} …`;
-  return `… object of ${grouped(children.length)}: ${keyNames(children)} …`;
+  if (kind === "array") return cutTexts.jsonArray(grouped(children.length));
+  return cutTexts.jsonObject(grouped(children.length), keyNames(children));
 }
 
 const namedKeys = 6;
@@ -128,7 +129,7 @@ function writeObject(node: JsonNode, depth: number, context: Context): string {
     if (kept !== undefined && !kept.has(index)) left.push(child);
     else parts.push(`${child.key ?? ""}:${writeNode(child, depth + 1, context)}`);
   }
-  if (left.length > 0) parts.push(`"…":"${grouped(left.length)} more: ${keyNames(left)}"`);
+  if (left.length > 0) parts.push(cutTexts.jsonMembers(grouped(left.length), keyNames(left)));
   return `{${parts.join(",")}}`;
 }
 
@@ -167,7 +168,7 @@ function chosen(
   const parts: string[] = [];
   let left = 0;
   const closeGap = (): void => {
-    if (left > 0) parts.push(`"… ${grouped(left)} more like these"`);
+    if (left > 0) parts.push(cutTexts.jsonElements(grouped(left)));
     left = 0;
   };
   for (const [index, child] of children.entries()) {

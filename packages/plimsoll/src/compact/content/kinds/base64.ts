@@ -1,6 +1,7 @@
 /** Base64 and binary data: replaced by a description, because no part of it can be read. */
 
 import { grouped } from "../../../text/digits.ts";
+import { cutTexts } from "../../../text/for-models.ts";
 import { attempt, type Compressor, mistaken } from "../cut/compressor.ts";
 
 const onlyBase64 = /^[A-Za-z0-9+/_=\s-]+$/;
@@ -16,8 +17,7 @@ export const base64Compressor: Compressor = {
   detects: ({ head }) => isBinary(head) || dataUri.test(head) || isBase64(head),
   compress: (text) => {
     const head = text.slice(0, 4_096);
-    if (isBinary(head))
-      return attempt(`[binary data, ${grouped(text.length)} characters${nameOf(head)}]`);
+    if (isBinary(head)) return attempt(cutTexts.binary(grouped(text.length), nameOf(head)));
     const uri = dataUri.exec(head.trimStart());
     const data = uri === null ? text : text.slice(uri[0].length);
     const first = data.search(/\S/);
@@ -25,9 +25,7 @@ export const base64Compressor: Compressor = {
     const bytes = Math.floor((data.length * 3) / 4);
     const type =
       uri?.[1] === undefined ? nameOf(decodeStart(data.slice(first, first + 96))) : `, ${uri[1]}`;
-    return attempt(
-      `[base64 data, ${grouped(data.length)} characters, about ${grouped(bytes)} bytes${type}]`,
-    );
+    return attempt(cutTexts.base64(grouped(data.length), grouped(bytes), type));
   },
 };
 

@@ -1,6 +1,7 @@
 /** Prose: keeps headings, the first sentence of each paragraph, and sentences that matter. Compresses fenced code as code. */
 
 import { grouped } from "../../../text/digits.ts";
+import { cutTexts } from "../../../text/for-models.ts";
 import { sentencesIn } from "../../../text/sentences.ts";
 import { alarmOf } from "../../../text/trouble.ts";
 import {
@@ -78,7 +79,7 @@ function mark({ first, last }: Gap, texts: readonly string[]): string {
   const end = /\s*$/.exec((texts[last] ?? "").slice(-40))?.[0] ?? "";
   const space = end === "" && last < texts.length - 1 ? " " : end;
   const isGlued = first > 0 && /\S$/.test(texts[first - 1] ?? "");
-  return `${isGlued ? " " : ""}… ${grouped(count)} ${unit} …${space}`;
+  return `${isGlued ? " " : ""}${cutTexts.gap(`${grouped(count)} ${unit}`)}${space}`;
 }
 
 interface Fence {

@@ -1,5 +1,6 @@
 /** Search results and lists of files: each file keeps its first hit, and the other hits are counted. */
 
+import { cutTexts } from "../../../text/for-models.ts";
 import { attempt, type Compressor } from "../cut/compressor.ts";
 import { cutLines, type LineVerdicts } from "../cut/lines.ts";
 import type { Gap } from "../cut/pieces.ts";
@@ -65,6 +66,7 @@ function missingIn({ first, last }: Gap, files: readonly string[]): string | und
   const inside = new Set(files.slice(first, last + 1).filter((file) => file !== ""));
   const [file] = inside;
   if (file === undefined) return undefined;
-  if (inside.size === 1) return `more in ${file}`;
-  return `more in ${inside.size} ${[...inside].every((one) => one.endsWith("/")) ? "folders" : "files"}`;
+  if (inside.size === 1) return cutTexts.moreInFile(file);
+  const what = [...inside].every((one) => one.endsWith("/")) ? "folders" : "files";
+  return cutTexts.moreInFiles(inside.size, what);
 }
