@@ -1,6 +1,6 @@
 /**
- * All tests of the package. Those of the sources share their modules: they change nothing that is global. Those in `test` and
- * `demo` start programs. Child processes start slowly on a busy machine: generous limits, no retries.
+ * All tests of the package. Test files share a worker's modules, because they change nothing global. Only those in `test/engine`
+ * do, so each has a worker of its own. Child processes start slowly on a busy machine, so the limits are generous.
  */
 
 import { defineConfig } from "vitest/config";
@@ -32,8 +32,13 @@ export default defineConfig({
         test: {
           ...limits,
           name: "programs",
-          include: ["test/**/*.test.ts", "demo/**/*.test.ts"],
+          isolate: false,
+          include: ["test/*.test.ts", "test/harness/*.test.ts", "demo/**/*.test.ts"],
         },
+      },
+      {
+        extends: true,
+        test: { ...limits, name: "engine", include: ["test/engine/*.test.ts"] },
       },
     ],
   },

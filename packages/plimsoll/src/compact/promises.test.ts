@@ -26,7 +26,6 @@ import { isSpoken } from "./units/head.ts";
 import { sideOf } from "./units/truncation-range.ts";
 
 const seed = 20261115;
-const RUNS = 50;
 
 const relevance = createRelevance({});
 const parts = { count, relevance };
@@ -82,7 +81,7 @@ async function run(strategy: Strategy, before: VisibleConversation, goal: Goal):
 }
 
 /** All promises share the same conversations, so each strategy runs only once on each of them. */
-const samples = fc.sample(talks, tries({ runs: RUNS, seed })).map(see);
+const samples = fc.sample(talks, tries({ runs: 20, soak: 50, seed })).map(see);
 const known = new Map<string, Promise<readonly Case[]>>();
 
 function casesOf(strategy: Strategy, share: number): Promise<readonly Case[]> {

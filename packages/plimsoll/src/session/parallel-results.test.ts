@@ -12,6 +12,7 @@ import {
 } from "../../test/generate/bodies.ts";
 import { WIRES } from "../../test/generate/conversations.ts";
 import { providerOf, receive, violationsOf } from "../../test/generate/rehearsal.ts";
+import { isSoak } from "../../test/harness/effort.ts";
 import type { JsonObject, Wire } from "../../test/harness/json.ts";
 import type { Config } from "../config/schema.ts";
 import { openEngine } from "../engine.ts";
@@ -53,8 +54,11 @@ function lines(name: string, tokens: number): string {
   return Array.from({ length: count }, (_, at) => line(at)).join("\n");
 }
 
-const cases = WIRES.flatMap((wire) =>
-  Object.entries(SCENES).map(([name, scene]): [Wire, string, Scene] => [wire, name, scene]),
+/** A soak run takes each scene on every wire, `npm test` on one. */
+const cases = WIRES.flatMap((wire, place) =>
+  Object.entries(SCENES)
+    .filter((_, index) => isSoak || index % WIRES.length === place)
+    .map(([name, scene]): [Wire, string, Scene] => [wire, name, scene]),
 );
 
 test.each(cases)("%s: %s", async (wire, _, scene) => {
