@@ -143,7 +143,7 @@ function chunkingWhenNeeded(
   };
 }
 
-/** In each round, a setting that shrinks is multiplied by this factor. For a setting that grows, its distance to 1 is. */
+/** Each round multiplies a setting that shrinks by this factor. For a setting that grows, it multiplies the distance to 1. */
 const tightening = 0.75;
 const olderPerRound = 0.15;
 const oldest = 0.95;

@@ -1,4 +1,4 @@
-/** The tools that Plimsoll answers itself: their definitions, names that no client tool has, and reading of calls. */
+/** The tools that Plimsoll answers itself: defines them, picks names that no client tool has, and reads calls. */
 
 import type { JsonObject } from "../message/json.ts";
 import type { ToolDefinition } from "../message/tool.ts";

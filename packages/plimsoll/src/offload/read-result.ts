@@ -122,7 +122,7 @@ function chooseLines(title: string, bytes: Uint8Array, { first, last }: LineRang
   };
 }
 
-/** Maximum number of bytes per token in any longer text. A page is never larger, so no text is counted that cannot fit. */
+/** Upper bound for the bytes per token of a longer text. A page with more bytes could not fit, so it is not even counted. */
 const tokenBytesMax = 16;
 /** Maximum number of attempts to make the page fit. Each makes it at least a tenth smaller. */
 const stepsMax = 100;

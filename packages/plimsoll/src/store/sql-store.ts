@@ -270,8 +270,8 @@ function sealedOf(table: SealedTable): string {
 }
 
 /**
- * Throws if rows are missing, because a spoilt page may hide them. Messages must be numbered from 1 without gaps, and every branch
- * must end with one of them.
+ * Throws if rows are missing, because a spoilt page may hide them. Messages must be numbered from 1 without gaps, and every
+ * branch must end with one of them.
  */
 function whole(snapshot: SessionSnapshot): SessionSnapshot {
   const { session, nodes, branches } = snapshot;

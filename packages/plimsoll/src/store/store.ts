@@ -30,7 +30,7 @@ export interface Counters {
   readonly schema: number;
   /** For display only. Reasoning is part of the answer, so it is never added. */
   readonly reasoning: number;
-  /** Only in records of earlier versions: the cost of voluntary compactions that they have not saved again yet, in US dollars. */
+  /** Only in records of earlier versions: the cost of voluntary compactions that savings do not cover yet, in US dollars. */
   readonly debtUsd?: number;
   /** How the provider's count compares with Plimsoll's, for the target of the last request. */
   readonly calibration?: {
@@ -122,7 +122,7 @@ export interface TurnRecord {
   /** Tokens that no compaction can remove, if the limit was raised for them. Then fullness is measured without them. */
   readonly headTokens?: number;
   readonly window: number;
-  /** Set if there was no room for an answer of the length that the client asked for: that length, and the one that was sent. */
+  /** Set if there was no room for the maximum answer length that the client asked for: that length, and the one sent instead. */
   readonly shortened?: { readonly asked: OutputSize; readonly sent: OutputSize };
   /** Set if the size of the window is not known, so that Plimsoll assumes a usual one. */
   readonly isWindowGuess?: true;

@@ -65,7 +65,7 @@ interface MentionCount {
   isAsked: boolean;
   isInError: boolean;
   isInHead: boolean;
-  /** Of all messages that contain this mention, the one with the fewest mentions has this many. */
+  /** The smallest number of mentions in any message that contains this mention. */
   fewest: number;
 }
 

@@ -71,7 +71,7 @@ interface Copy extends LinedText {
   readonly message: number;
   readonly part: number;
   readonly inner?: number;
-  /** Set if the text is an argument of a call: the call's arguments, and the name of this one. */
+  /** Set if the text is an argument of a call: all arguments of the call, and the name of this one. */
   readonly argument?: { readonly fields: JsonObject; readonly key: string };
   readonly place: EditPlace;
   /** The text as the model sees it now. */

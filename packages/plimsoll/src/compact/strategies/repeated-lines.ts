@@ -1,4 +1,4 @@
-/** Finds lines that a later text repeats. Works from the newest text to the oldest, so that each repetition itself stays. */
+/** Finds lines that a later text repeats. Works from the newest text to the oldest, so that the repetition itself stays. */
 
 import { type InSteps, Steps } from "../../message/steps.ts";
 

@@ -14,7 +14,7 @@ export type ContentKind =
   | "prose";
 
 export interface CutOptions {
-  /** Maximum of tokens after / tokens before, with 0 < ratio ≤ 1. A compressor that cannot reach it comes as close as it can. */
+  /** Maximum of tokens after / tokens before (0 < ratio ≤ 1). The result may exceed it if the compressor cannot reach it. */
   readonly ratio: number;
   /** Counts the tokens of a text. Contract: synchronous, cheap, and in time proportional to the length of the text. */
   readonly count: (text: string) => number;
