@@ -1,4 +1,4 @@
-/** The chain: the strategies and their order. To add one, write a file and add a line here. */
+/** The chain: the strategies and their order. To add a strategy, write its file and add a line here. */
 
 import type { Pause } from "../message/steps.ts";
 import type { CountTokens, Strategy } from "../message/strategy.ts";
@@ -22,7 +22,7 @@ type NamedStrategy =
   | "content_type_chunking"
   | "discard_low_rel";
 
-/** `breaking_strategy` in the configuration. */
+/** The section `breaking_strategy` of the configuration. */
 export interface ChainSettings {
   readonly chain_order?: readonly (NamedStrategy | "hybrid")[] | undefined;
   readonly summarize_old?: SummarizeOldSettings | undefined;
@@ -51,7 +51,10 @@ const allNamed: readonly NamedStrategy[] = [
 ];
 const defaultRounds = 3;
 
-/** Without a `chain_order` this is the default chain of decision 6. Call it once: the chain remembers its embeddings. */
+/**
+ * The chain that the settings ask for. Without a `chain_order`, it is the default chain of decision 6. Create a chain only once,
+ * because it remembers its embeddings.
+ */
 export function strategiesFor(
   settings: ChainSettings | undefined,
   parts: ChainParts,
@@ -81,7 +84,7 @@ interface Making {
   readonly warn: ((sentence: string) => void) | undefined;
 }
 
-/** Repeats the strategies named before it, or all of them, with settings that get tighter each round. */
+/** Repeats the strategies listed before `hybrid`, or all of them if it is first, with settings that get tighter each round. */
 function hybrid(before: readonly NamedStrategy[], making: Making): readonly Strategy[] {
   const names = before.length === 0 ? allNamed : [...new Set(before)];
   const rounds = making.settings.hybrid?.max_iterations ?? defaultRounds;
@@ -140,7 +143,7 @@ function chunkingWhenNeeded(
   };
 }
 
-/** Each round multiplies a shrinking setting by this factor, and the distance to 1 of a growing setting. */
+/** Each round multiplies a setting that shrinks by this factor. For a setting that grows, it multiplies the distance to 1. */
 const tightening = 0.75;
 const olderPerRound = 0.15;
 const oldest = 0.95;

@@ -1,7 +1,7 @@
 /**
  * Puts references, each with a handle of its own, in place of large results that the model has already answered. Nothing is lost,
- * so this comes before any strategy that has to choose. If it frees more room than it must, the newest of these results still
- * show their first and last lines.
+ * so this comes before any strategy that has to choose what to lose. If it frees more room than needed, the newest of these
+ * results still show their first and last lines.
  */
 
 import type { Message, Part } from "../message/message.ts";
@@ -26,7 +26,7 @@ export interface AnsweredResultsOptions {
 
 const defaultThreshold = 4096;
 
-/** Maximum that is shown of a result after its reference, as a share and in bytes. */
+/** Maximum size of the lines shown after a reference: a share of the result, and a number of bytes. */
 const preview = { ofResult: 0.8, bytes: 16 * 1024 };
 
 export function answeredResults(options: AnsweredResultsOptions = {}): Strategy {
@@ -177,7 +177,7 @@ function replaced(
   };
 }
 
-/** Newest first, as far as there is room. */
+/** Adds the first and last lines to the references, newest results first, as far as there is room. */
 function withPreviews(
   { messages }: VisibleConversation,
   room: number,
@@ -197,7 +197,7 @@ function withPreviews(
     .toReversed();
 }
 
-/** The average of the message. If it is a little off, a little more or less is shown. */
+/** The average over the whole message. If it is not exact, the lines shown are only a little more or less. */
 function tokensPerByte(visible: VisibleMessage | undefined): number {
   return Math.max(0.05, (visible?.tokens ?? 1) / Math.max(1, visible?.bytes ?? 1));
 }

@@ -1,4 +1,4 @@
-/** Chooses which tools stay in a list that takes too much: MCP tools are deferred first, then skills, built-ins never. */
+/** Chooses the tools that stay if the tool list is too large. MCP tools are deferred first, then skills; built-in tools never. */
 
 import { deferredToolsNote } from "../text/for-models.ts";
 import { matchesWildcard } from "../text/wildcard.ts";
@@ -12,11 +12,11 @@ export interface WeighedTool {
   readonly tokens: number;
 }
 
-/** Of the tools that may be deferred, those that are in the list. */
+/** The tools that could be deferred but stay in the tool list. */
 export interface SelectedTools {
   /** In the client's order. */
   readonly kept: readonly string[];
-  /** After all other tools, in the order in which they were loaded. */
+  /** Tools that were loaded after a search. They follow all others, in the order in which they were loaded. */
   readonly loaded: readonly string[];
 }
 
@@ -36,7 +36,7 @@ export function mayBeDeferred({ name, class: kind }: WeighedTool): boolean {
   return name !== undefined && kind !== "builtin";
 }
 
-/** As many tools as there is room for: in each class those called last, then the others in the client's order. */
+/** As many tools as there is room for: in each class those called most recently, then the others in the client's order. */
 export function selectTools(
   tools: readonly WeighedTool[],
   room: ToolRoom,
@@ -55,7 +55,7 @@ export function selectTools(
   return { kept: inClientsOrder(tools, kept), loaded: [] };
 }
 
-/** Adds these tools. If they do not fit, the tools unused for the longest time are deferred, but none of `stays`. */
+/** Adds these tools. If they do not fit, the tools unused for the longest time are deferred, except those in `stays`. */
 export function withLoaded(
   tools: readonly WeighedTool[],
   selected: SelectedTools,
@@ -82,7 +82,7 @@ export interface LoadedTools {
   readonly lastUse: LastUse;
 }
 
-/** The first of the candidates, as many as must go until the rest fits into the room. */
+/** The candidates to defer: the first ones, as many as needed for the rest to fit into the room. */
 function firstToGo(candidates: readonly NamedTools[], room: ToolRoom): ReadonlySet<string> {
   const gone = new Set<string>();
   let left = room;

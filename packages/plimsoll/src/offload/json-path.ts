@@ -174,7 +174,7 @@ function afterSpace(bytes: Uint8Array, from: number): number {
   return at;
 }
 
-/** Counts brackets without comparing their kinds. The reader of the value will see what it is. */
+/** Counts brackets without comparing their kinds, so a value with mismatched brackets is returned as it is. */
 function endOfValue(bytes: Uint8Array, from: number): number {
   const first = bytes[from];
   if (first === quote) return endOfString(bytes, from);
@@ -197,7 +197,7 @@ function endOfString(bytes: Uint8Array, from: number): number {
 }
 
 const word = /^(?:true|false|null|-?\d[\d.eE+-]*)$/;
-/** No meaningful number is longer. */
+/** Maximum length of a number in characters. No meaningful number is longer. */
 const wordMax = 400;
 
 function endOfWord(bytes: Uint8Array, from: number): number {

@@ -1,6 +1,7 @@
 /**
  * The arguments of Plimsoll's own tools, each declared once: its description for the model, and how Plimsoll reads the value that
- * the model wrote. Reading is lenient if the meaning is clear; otherwise the model gets one sentence. The MCP server uses the same.
+ * the model wrote. Reading is lenient if the meaning is clear; otherwise the model gets one sentence that says what is wrong. The
+ * MCP server uses the same arguments.
  */
 
 import { isObject, type JsonObject, type JsonValue } from "../message/json.ts";
@@ -13,7 +14,7 @@ export interface LineRange {
   readonly last: number;
 }
 
-/** A longer pattern is content rather than a pattern. */
+/** Maximum length of a pattern. A longer text is content and not a pattern. */
 const patternMax = 1000;
 
 /** Empty input means no arguments. If a model wraps its JSON in a string, the JSON inside counts. */
@@ -115,14 +116,14 @@ function counted(name: string, least: 0 | 1, description: string): Argument<numb
   };
 }
 
-/** Shown to a model that does not write an object. */
+/** Examples for a model whose arguments are not a JSON object. */
 export const ownExamples = {
   tool_search: '{"query": "…"}',
   read_result: '{"ref_id": "pl_…", "offset": 0}',
   recall: '{"query": "…"}',
 } as const;
 
-/** In the order of the definitions, which is also the order of reading. */
+/** The arguments of each tool, in the order in which the definition lists them and Plimsoll reads them. */
 export const ownArguments = {
   read_result: {
     ref_id: required("ref_id", argumentTexts.refId(ownExamples.read_result)),

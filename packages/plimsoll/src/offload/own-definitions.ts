@@ -26,8 +26,8 @@ export function ownDefinitions(nameOf: (tool: OwnToolName) => string): readonly 
 }
 
 /**
- * The note comes before the whole conversation, so any change to it makes the provider read everything again. It changes only
- * when the tool list changes anyway.
+ * The note is in the tool list, before the whole conversation. So any change to the note makes the provider read everything
+ * again. It changes only when the tool list changes anyway.
  */
 export function searchDefinition(
   nameOf: (tool: OwnToolName) => string,

@@ -1,4 +1,4 @@
-/** The tools that Plimsoll answers itself: their definitions, their names next to the client's, and how calls are read. */
+/** The tools that Plimsoll answers itself: defines them, picks names that no client tool has, and reads calls. */
 
 import type { JsonObject } from "../message/json.ts";
 import type { ToolDefinition } from "../message/tool.ts";
@@ -21,7 +21,7 @@ export interface OwnTools {
   /** The Plimsoll tool with this name. Undefined: it is not one of Plimsoll's. */
   named(name: string): OwnToolName | undefined;
   nameOf(tool: OwnToolName): string;
-  /** A tool of the client has the name of one of Plimsoll's tools, so all of Plimsoll's have longer names. */
+  /** True if all of Plimsoll's tools have longer names, because a tool of the client has the name of one of them. */
   readonly isRenamed: boolean;
 }
 
@@ -34,7 +34,7 @@ const ownNames: readonly OwnToolName[] = [
 const usual = ownToolsWith("");
 const stepped = ownToolsWith("plimsoll_");
 
-/** The client keeps its names. If one of them is Plimsoll's too, all of Plimsoll's tools get the first prefix that is free. */
+/** The client's tools keep their names. If one clashes with Plimsoll's, all of Plimsoll's tools get the first free prefix. */
 export function ownToolsBeside(clientNames: ReadonlySet<string>): OwnTools {
   const isFree = ({ nameOf }: OwnTools): boolean =>
     ownNames.every((tool) => !clientNames.has(nameOf(tool)));
@@ -130,7 +130,7 @@ function invalid(sentence: string): OwnCall {
 
 export interface OwnAnswer {
   readonly text: string;
-  /** Replaces the text, in the wire's own form. */
+  /** Content blocks in the wire's own format. They are sent instead of the text. */
   readonly blocks?: readonly JsonObject[];
   readonly isError: boolean;
 }

@@ -16,10 +16,10 @@ import {
 export interface LineMatch {
   /** Line number. The first line is 0. */
   readonly line: number;
-  /** The line without its line feed. */
+  /** Beginning and end of the line, without its line feed. */
   readonly start: number;
   readonly end: number;
-  /** Where the match begins. */
+  /** Beginning of the match. */
   readonly from: number;
 }
 
@@ -30,7 +30,7 @@ export type LineMatches =
       readonly matches: readonly LineMatch[];
       /** Number of all matches that were counted. */
       readonly total: number;
-      /** There are more matches than were counted. */
+      /** True if there are more matches than were counted. */
       readonly isMore: boolean;
       /** The pattern is not a valid regular expression, so it was searched for literally. */
       readonly isLiteral: boolean;
@@ -54,7 +54,7 @@ export type MatchLines = (
 
 /** A longer line is data without line breaks, so every match in it is shown. */
 export const longLineBytes = 1_000;
-/** Nobody reads more in one answer. The next page has the rest. */
+/** Maximum number of matches in one answer. The next page has the rest. */
 const shownMax = 50;
 
 export interface MatchRequest {

@@ -21,7 +21,7 @@ import {
   textBetween,
 } from "./text-bytes.ts";
 
-/** Text as UTF-8 bytes. Even 50 MB are read in place. */
+/** Text as UTF-8 bytes. Even 50 MB are read without being copied first. */
 export interface PageContent {
   /** The name that the model used: `pl_…` or `#12`. */
   readonly name: string;
@@ -52,7 +52,7 @@ export async function readPage(
   const limit = Math.min(request.limit ?? limitBytes.usual, limitBytes.max);
   const offset = request.offset ?? 0;
   const size = chosen.bytes.length;
-  // A pattern may match at the very end.
+  // With a pattern, the offset may be the very end, because a pattern can match there.
   const isPast = request.grep === undefined ? offset >= size : offset > size;
   if (offset > 0 && isPast)
     return refused(pageTexts.offsetPastEnd(chosen.title, offset, grouped(size)));
@@ -122,9 +122,9 @@ function chooseLines(title: string, bytes: Uint8Array, { first, last }: LineRang
   };
 }
 
-/** A longer text never has more bytes per token than this. Counting more than could fit would be wasted work. */
+/** Upper bound for the bytes per token of a longer text. A page with more bytes could not fit, so it is not even counted. */
 const tokenBytesMax = 16;
-/** Each step makes the page at least a tenth smaller. */
+/** Maximum number of attempts to make the page fit. Each makes it at least a tenth smaller. */
 const stepsMax = 100;
 
 function plainPage({ title, bytes }: Chosen, offset: number, limit: number, room: PageRoom): Page {

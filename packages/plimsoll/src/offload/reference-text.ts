@@ -26,7 +26,7 @@ const toolChars = 64;
 const parsedChars = 4 * 1024 * 1024;
 const shape = { chars: 160, keys: 12, innerKeys: 6, keyChars: 32 };
 
-/** Placeholder until the handle is known. It is as long as a handle and costs a token per character, so it is never too cheap. */
+/** Placeholder until the handle is known. It is as long as a handle and costs a token per character, so no handle costs more. */
 export const anyHandle = "pl_4X7q2W9z5K8v3J6y1B7f4H";
 
 /** Contract: one line, whatever the result is. Usually about 110 tokens, and never many more than 200. */
@@ -63,7 +63,7 @@ function linesIn(text: string): string {
   return lines === 1 ? "1 line" : `${grouped(lines)} lines`;
 }
 
-/** White space shrinks, so this many times as many characters are read as shown. */
+/** Characters read for each character shown. More are read than shown, because white space is collapsed. */
 const lookedAt = 5;
 
 function beginningOf(text: string): string {

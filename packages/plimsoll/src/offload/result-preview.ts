@@ -1,4 +1,4 @@
-/** Other shorter versions of a result: its first and last lines, or the lines that stand out. */
+/** Shorter versions of a result, other than a reference: its first and last lines, or the lines that stand out. */
 
 import { detectType } from "../message/unit.ts";
 import { grouped } from "../text/digits.ts";
@@ -20,7 +20,7 @@ export interface ModeChoice {
   readonly text: string;
   /** Whether the model can call the tool that reads results. */
   readonly canRead: boolean;
-  /** Whether there is a model that can extract. */
+  /** Whether there is a model that can write extracts. */
   readonly hasModel: boolean;
 }
 
@@ -163,7 +163,7 @@ function chunkEnd(bytes: Uint8Array, from: number, most: number): number {
 }
 
 const longestLine = 300;
-/** The beginning and the end of a chunk show what it is. */
+/** The first and last lines of a chunk are worth a little more than others, because they show what the chunk is about. */
 const edge = { lines: 2, worth: 1 };
 
 /** The lines that stand out, in order. Of lines that differ only in their numbers, one is shown. */

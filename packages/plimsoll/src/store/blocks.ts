@@ -12,7 +12,7 @@ export interface Block {
 }
 
 const idBytes = 8;
-/** About one position in 1,024 is a boundary. The highest bits decide; they depend only on the last 32 bytes. */
+/** About one position in 1,024 is a boundary. The highest bits of the rolling hash decide; only the last 32 bytes affect it. */
 const boundaryShift = 22;
 const blockBytes = { min: 256, max: 4096 } as const;
 

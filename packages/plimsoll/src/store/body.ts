@@ -94,7 +94,7 @@ async function unpack(stored: StoredBody): Promise<Uint8Array | undefined> {
   }
 }
 
-/** Undefined: the body is larger than that, or broken. */
+/** Undefined: the body is larger than `atOnce` allows, or broken. */
 function unpackAtOnce(packed: Uint8Array): Uint8Array | undefined {
   if (packed.length > atOnce.packedBytes) return undefined;
   try {

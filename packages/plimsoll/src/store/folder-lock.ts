@@ -1,5 +1,5 @@
 /**
- * A lock between processes that the system releases however its holder ends, including kill -9. Node has no call for that, but
+ * A lock between processes. The system releases it however its holder ends, even by kill -9. Node has no such lock, but
  * SQLite does: an exclusive transaction that is never committed, in an empty file of its own.
  */
 

@@ -1,4 +1,4 @@
-/** Checks that a database is still where it was opened. SQLite keeps writing into deleted files, and that would be lost. */
+/** Checks that a database is still where it was opened. SQLite keeps writing into a deleted file, and would lose the data. */
 
 import { statSync } from "node:fs";
 import { PlimsollError } from "../message/error.ts";

@@ -7,7 +7,7 @@ import type { Migration } from "./migrations.ts";
 import { whileBusy } from "./while-busy.ts";
 import { createPrivate, moveIntoPlace, temporaryName } from "./whole-file.ts";
 
-/** Another process may be making the same migration, in a large database. */
+/** How long to wait for another process that is making the same migration. It is long, because the database may be large. */
 const migrationWaitMs = 60_000;
 
 /** Contract: throws STORE_NEWER if the database has a newer schema than this program. */

@@ -9,7 +9,7 @@ import { unpackRecord } from "./record.ts";
 import { type SealedTable, type SqlRow, sealedColumns, sealOf } from "./seal.ts";
 import type { TurnRecord } from "./store.ts";
 
-/** All tables of that version, except those whose rows are identified by their own hash. */
+/** All tables of this schema version, except those whose rows are identified by their own hash. */
 const sealedTables: readonly SealedTable[] = [
   "sessions",
   "branches",
@@ -144,8 +144,9 @@ interface MessageState {
 }
 
 /**
- * Expects messages in the order of their numbers, a parent before its children. Uses each message's identity, because only its
- * wire knows its essence. A request is looked up by both (`session/identify/place-request.ts`).
+ * Computes the talk of each message. Contract: messages are added in the order of their numbers, a parent before its children.
+ * Newer talks are hashes over essences. Only a wire can compute those, so these talks are hashes over identities. A request is
+ * looked up by both kinds (`session/identify/place-request.ts`).
  */
 class Talks {
   readonly #states = new Map<string, MessageState>();

@@ -6,7 +6,7 @@ import { fillStep3, statements3 } from "./migration-3.ts";
 export interface Migration {
   readonly version: number;
   readonly statements: readonly string[];
-  /** Work that statements cannot do. It runs after them, in the same transaction. */
+  /** Work that SQL statements cannot do. It runs after the statements, in the same transaction. */
   readonly run?: (database: Database) => void;
 }
 

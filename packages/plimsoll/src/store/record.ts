@@ -30,7 +30,7 @@ export function packRecord(value: unknown): Uint8Array {
   return record;
 }
 
-/** Not packed. For records that are overwritten again and again, and so take their space only once. */
+/** The record without packing. For records that are overwritten again and again, and so take their space only once. */
 export function plainRecord(value: unknown): Uint8Array {
   return encoder.encode(JSON.stringify(value));
 }
@@ -51,8 +51,8 @@ export function unpackRecord<T>(bytes: Uint8Array): T {
 }
 
 /**
- * Never change it: every packed record needs it. The most frequent words come last, where references to them are shortest. To
- * improve it, add a second dictionary under another first byte.
+ * Never change the dictionary, because every packed record needs it. The most frequent words come last, where references to them
+ * are shortest. To improve it, add a second dictionary under another first byte.
  */
 const dictionary = Buffer.from(
   [

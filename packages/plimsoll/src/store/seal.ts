@@ -66,7 +66,7 @@ export function sealOf(table: SealedTable, row: SqlRow): Uint8Array {
 /** A blob is represented by its hash. To a database, an absent column and NULL are the same. */
 function plain(value: SqlValue | undefined): unknown {
   if (value === undefined || value === null) return null;
-  // As a database stores it: UTF-8 cannot contain half a character.
+  // Seals the text as a database stores it, because UTF-8 cannot contain half a character.
   if (typeof value === "string") return value.toWellFormed();
   return typeof value === "object" ? { sha256: hash("sha256", value, "base64") } : value;
 }

@@ -1,7 +1,7 @@
 /**
  * Deflate for short texts that resemble a dictionary. zlib's set-up for each text takes longer than compressing it, and leaves
- * much for the garbage collector. Any inflate that has the same dictionary can read the output: one block with the fixed codes of
- * RFC 1951.
+ * much for the garbage collector. The output is one block with the fixed codes of RFC 1951. Any inflate with the same dictionary
+ * can read it.
  */
 
 /** Longer texts are left to zlib. */
@@ -47,7 +47,7 @@ export function createShortDeflate(dictionary: Uint8Array): (text: Uint8Array) =
   };
 }
 
-/** Writes a reference or one byte. Returns how many bytes of the text that covers. */
+/** Writes a reference or one byte. Returns the number of bytes of the text that it represents. */
 function writeNext(bits: Bits, places: Places, at: number, end: number): number {
   /** The last position at which a match can begin. */
   const lastMatch = end - minMatch;
@@ -55,7 +55,7 @@ function writeNext(bits: Bits, places: Places, at: number, end: number): number 
   const length = place === nowhere ? 1 : equalBytes(places.bytes, place, at, end);
   if (place === nowhere) bits.symbol(places.bytes[at] ?? 0);
   else bits.reference(length, at - place);
-  // The rest of a match need not be remembered, because the same bytes are known from where the match was found.
+  // Only the beginning of a match is remembered. Its other positions are already known from the earlier copy.
   if (at <= lastMatch) remember(places, at);
   return length;
 }

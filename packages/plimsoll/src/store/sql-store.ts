@@ -269,7 +269,10 @@ function sealedOf(table: SealedTable): string {
   return [...sealedColumns[table], "seal"].join(", ");
 }
 
-/** A spoilt page may hide rows. So messages must be numbered from 1 without gaps, and every branch must end with one of them. */
+/**
+ * Throws if rows are missing, because a spoilt page may hide them. Messages must be numbered from 1 without gaps, and every
+ * branch must end with one of them.
+ */
 function whole(snapshot: SessionSnapshot): SessionSnapshot {
   const { session, nodes, branches } = snapshot;
   const isNumbered = nodes.every(({ seq }, index) => seq === index + 1);
@@ -314,10 +317,10 @@ async function readBodies(
   return bodies;
 }
 
-/** Maximum number of talks in one statement. */
+/** Maximum number of talks (hashes over conversations) in one statement. */
 const talksPerQuery = 32;
 
-/** Searches each talk separately, so that one with thousands of matches does not hide another that only this session has. */
+/** Searches for each talk separately, so that a talk with thousands of matches does not hide one that only this session has. */
 async function findAnswers(
   driver: SqlDriver,
   { tenant, wire, talks, limit }: TalkQuery,

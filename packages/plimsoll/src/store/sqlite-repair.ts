@@ -113,8 +113,8 @@ function schemaOf(database: Database.Database): readonly string[] {
 }
 
 /**
- * Creates a new database, at a path where there is none any more, from one that was put aside because it could not be opened.
- * First repairs its list of tables, as far as it can be read, because a spoilt list keeps a database from opening. Undefined:
+ * Creates a new database from one that was put aside because it could not be opened. Contract: there is no file at the new path.
+ * First repairs the old list of tables, as far as it can be read, because a spoilt list keeps a database from opening. Undefined:
  * nothing could be read.
  */
 export function salvageDatabase(aside: string, file: string): Rebuilt | undefined {
@@ -159,7 +159,7 @@ function mendSchema(database: Database.Database): void {
   database.pragma("writable_schema = ON");
   const set = "UPDATE sqlite_schema SET type = ?, name = ?, tbl_name = ?, sql = ? WHERE";
   const byName = database.prepare(`${set} name = ?`);
-  // If an entry's name is spoilt, its row number identifies it, because all databases create them in the same order.
+  // If an entry's name is spoilt, its row number identifies it, because every database creates its entries in the same order.
   const byRow = database.prepare(`${set} rowid = ?`);
   for (const { rowid, type, name, tbl_name, sql } of rows) {
     const values = [type, name, tbl_name, sql];
@@ -300,7 +300,7 @@ function eachOf(one: Database.Statement, first: number, last: number): readonly 
   return found;
 }
 
-/** Reads one session after the other, if other tables name it. */
+/** Reads the rows session by session. Finds only sessions that messages or branches name. */
 function* rowsByKey(old: Database.Database, table: Table, key: string): Generator<SqlRow> {
   const named = ["messages", "branches"].flatMap(
     (other) =>

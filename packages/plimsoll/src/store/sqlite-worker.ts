@@ -31,7 +31,7 @@ const busyWaitMs = 2000;
 const lockedWaitMs = 50;
 const port = parentPort;
 if (port === null) throw new Error("sqlite-worker.ts runs only as a worker thread.");
-/** Sent together when everything that has arrived is done. */
+/** Replies that are sent together, as soon as all questions that have arrived are answered. */
 let replies: Reply[] = [];
 const sendReplies = (): void => {
   port.postMessage(replies);
@@ -50,7 +50,7 @@ function open(options: SqliteOptions): Database.Database {
   return opened;
 }
 
-/** A reader changes nothing, not even the schema. */
+/** Throws if the schema is older than this program's, because a reader may not migrate it. */
 function ofThisVersion(
   opened: Database.Database,
   file: string,

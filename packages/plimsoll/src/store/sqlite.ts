@@ -58,7 +58,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
   return createSqlStore(driver);
 }
 
-/** In a thread of its own, because a check reads the whole file and nobody should have to wait for it. */
+/** Runs the check in a thread of its own, because it reads the whole file and nobody should have to wait for it. */
 async function checkApart(options: SqliteOptions): Promise<readonly string[]> {
   const thread = await openThread(options);
   try {

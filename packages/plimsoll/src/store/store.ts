@@ -30,7 +30,7 @@ export interface Counters {
   readonly schema: number;
   /** For display only. Reasoning is part of the answer, so it is never added. */
   readonly reasoning: number;
-  /** Only in records of earlier versions: the cost of voluntary compactions that is not saved yet, in US dollars. */
+  /** Only in records of earlier versions: the cost of voluntary compactions that savings do not cover yet, in US dollars. */
   readonly debtUsd?: number;
   /** How the provider's count compares with Plimsoll's, for the target of the last request. */
   readonly calibration?: {
@@ -76,7 +76,7 @@ export interface NodeRecord {
   readonly role: Role;
   readonly source: Source;
   readonly turn: string;
-  /** The branch on which the message was first sent. Absent in the oldest records, if their turn does not say it. */
+  /** The branch on which the message was first sent. Absent in some of the oldest records, whose turns do not name it. */
   readonly branch?: string;
   /** Hash over the conversation up to here, by which Plimsoll recognises a request that continues it (`Link.talk`). */
   readonly talk?: string;
@@ -119,12 +119,12 @@ export interface TurnRecord {
   readonly tokensBefore?: number;
   readonly tokensAfter?: number;
   readonly limit: number;
-  /** Tokens that no compaction can remove, if the limit was raised for them. Fullness is then a share of the rest. */
+  /** Tokens that no compaction can remove, if the limit was raised for them. Then fullness is measured without them. */
   readonly headTokens?: number;
   readonly window: number;
-  /** The maximum length of the answer, if there was no room for the one that the client asked for. */
+  /** Set if there was no room for the maximum answer length that the client asked for: that length, and the one sent instead. */
   readonly shortened?: { readonly asked: OutputSize; readonly sent: OutputSize };
-  /** The size of the window is not known, so the usual one is assumed. */
+  /** Set if the size of the window is not known, so that Plimsoll assumes a usual one. */
   readonly isWindowGuess?: true;
   /** The priority that the client asked for. */
   readonly priority?: 1 | 2 | 3;
@@ -253,7 +253,7 @@ export interface SessionSnapshot {
 }
 
 /**
- * What a session remembers from turn to turn, by the id of a branch, or "" for the session as a whole. A spoilt memory is left
+ * The memories of a session, by the id of a branch, or "" for the session as a whole. A spoilt memory is left
  * out, because the conversation is complete without it.
  */
 export type Memories = ReadonlyMap<string, object>;

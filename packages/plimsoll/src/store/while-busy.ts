@@ -5,7 +5,7 @@ const pauseMs = 20;
 /**
  * SQLite's own busy timeout does not always apply: if two connections switch a database to a write-ahead log at the same time,
  * one gets "locked" at once.
- * Contract: rethrows the error of `work` if it is not a lock, or if the lock lasts too long.
+ * Contract: rethrows the error of `work` if it does not come from a lock, or if the lock lasts too long.
  */
 export function whileBusy<T>(work: () => T, waitMs: number): T {
   const deadline = performance.now() + waitMs;

@@ -22,7 +22,7 @@ export function temporaryName(file: string): string {
   return `${file}.${process.pid}-${randomBytes(6).toString("hex")}.tmp`;
 }
 
-/** Contract: after a crash at any moment the file is the old one, this one, or absent. */
+/** Contract: after a crash at any moment the file is the old one, the new one, or absent. */
 export function writeWhole(file: string, text: string): void {
   const written = createPrivate(temporaryName(file));
   try {
@@ -44,7 +44,7 @@ export function moveIntoPlace(written: string, file: string, isWhole: () => bool
   sync(written, "r+");
   if (!isWhole()) throw new Error(`${written} could not be written completely`);
   renameSync(written, file);
-  // On Windows a folder cannot be opened for that.
+  // Windows cannot open a folder to sync it.
   if (process.platform !== "win32") sync(dirname(file), "r");
 }
 

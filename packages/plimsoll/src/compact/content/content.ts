@@ -75,7 +75,7 @@ function remembering(count: CutOptions["count"]): CutOptions["count"] {
 const longChars = 1_000;
 const maxRemembered = 16;
 
-/** Texts nested in JSON nested in a text are compressed too, but only to this depth. */
+/** A text inside JSON, inside another text, is compressed too, but only to this depth of nesting. */
 const maxNesting = 2;
 
 function compressNested(
@@ -120,7 +120,7 @@ function compressBody(text: string, options: CutOptions, nesting: number): strin
   return isShorter ? shorter : undefined;
 }
 
-/** A text of fewer tokens cannot get shorter, because the mark for a gap costs tokens too. */
+/** A text of fewer tokens than this cannot get shorter, because the mark for a gap costs tokens too. */
 const leastTokens = 24;
 
 function classifyAnything(lines: readonly string[]): {

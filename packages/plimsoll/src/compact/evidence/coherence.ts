@@ -17,8 +17,8 @@ const worth: Readonly<Record<VisibleText["kind"], number>> = { kept: 1, summary:
 /**
  * A reference is a mention in a kept unit of something that the original mentioned earlier. The earlier mention is its
  * antecedent. The score is the share of references whose antecedent comes before them in the view. If a kept antecedent comes
- * after the reference, the order is lost and the reference counts nothing. A view without the newest unit of the original scores
- * 0; a view without references scores 1. If the conversation never repeats a mention, its words are used instead.
+ * after the reference, the order is lost and the reference does not count. A view without the newest unit of the original scores
+ * 0; a view without references scores 1. If the conversation never repeats a mention, plain words are compared instead.
  */
 export function coherenceOf(
   original: readonly VisibleText[],

@@ -38,7 +38,7 @@ const exitCode =
   /(?:<returncode>|\bexit(?:ed)?(?:[ _-]?(?:code|status))?["']?(?: with)?(?: (?:code|status))?\s{0,3}[:=]?\s{0,3}|\breturn(?:ed)?[ _]?code["']?\s{0,3}[:=]?\s{0,3})(-?\d{1,5})\b/i;
 const reach = { head: 600, tail: 2_000 };
 
-/** Commands that only show content. Errors in their output are not their own. */
+/** Commands that only show content. An error in their output does not mean that the command failed. */
 const showing =
   /^\s*(?:cat|nl|head|tail|less|more|bat|sed -n|grep|rg|ag|find|ls|tree|wc|diff|git (?:show|log|diff|blame|status))\b/;
 

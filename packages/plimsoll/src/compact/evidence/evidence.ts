@@ -45,7 +45,7 @@ export interface Evidence {
   /** Heaviest first. */
   readonly facts: readonly Fact[];
   readonly notes: readonly Note[];
-  /** Items that were ticked off, in the form used for comparison. They are no longer open. */
+  /** Items that were ticked off and so are no longer open, written as `plain` does for comparison. */
   readonly done: readonly string[];
 }
 
@@ -198,7 +198,7 @@ function isProse(sentence: string): boolean {
   return !isTitle && readBox(sentence).kind === "none";
 }
 
-/** Errors and figures that a tool printed or a user pasted. Nothing in them binds anyone. */
+/** Errors and figures that a tool printed or a user pasted. Such text is never read as a rule or a decision. */
 function dataIn({ text, number, speaker, isError }: Speech): readonly Found[] {
   const lines = linesOf(text)
     .filter(({ isData }) => speaker === "tool" || isData)

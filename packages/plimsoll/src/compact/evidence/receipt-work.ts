@@ -7,9 +7,9 @@ import { readEvidence } from "./evidence.ts";
 import { makeReceipt } from "./receipt.ts";
 
 export interface ReceiptWork {
-  /** The messages of the earlier view, to collect its facts. */
+  /** The messages of the earlier view. Its facts are read from them. */
   readonly before: readonly { readonly message: Message; readonly number: number }[];
-  /** The texts of the earlier view, to find its references. */
+  /** The texts of the earlier view. Its references are found in them. */
   readonly visibleBefore: readonly VisibleText[];
   /** The texts of the current view in any order, including those that Plimsoll wrote. */
   readonly visibleAfter: readonly VisibleText[];

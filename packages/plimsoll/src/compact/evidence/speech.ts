@@ -71,7 +71,7 @@ function bounded(text: string): string {
 
 export interface Line {
   readonly text: string;
-  /** Shown rather than said: in a code block, between the tags of a tool, or quoted. */
+  /** True if the speaker only shows the line: in a code block, between the tags of a tool, or as a quotation. */
   readonly isData: boolean;
 }
 
@@ -85,7 +85,7 @@ const emptyData: Line = { text: "", isData: true };
 export function linesOf(text: string): readonly Line[] {
   let closing: string | undefined;
   return text.split(/\r\n|[\n\r\u0085\u2028\u2029]/).map((raw): Line => {
-    // An empty line opens and closes nothing, and there may be a million of them.
+    // An empty line neither opens nor closes a block. This comes first, because a text may have a million empty lines.
     if (raw === "") return closing === undefined ? emptyLine : emptyData;
     const line = boundedLine(raw);
     if (closing !== undefined) {
@@ -131,13 +131,13 @@ export function sentencesOf({ text }: Speech): readonly string[] {
     .slice(0, maxSentences);
 }
 
-/** Sentences are looked up by their first 24 or 8 characters. Shorter ones say too little to be an echo. */
+/** Sentences are looked up by their first 24 or 8 characters. A shorter sentence says too little to be an echo. */
 const keyLengths = [24, 8] as const;
 /** Maximum number of sentences with the same beginning that are compared. */
 const sameKeyMax = 64;
 
 /**
- * Tells whether an earlier tool result contains a sentence of the agent. Then the agent only repeated it. Takes linear time:
+ * The returned function tells whether the agent only repeated a sentence that an earlier tool result contains. Takes linear time:
  * reads the tool results once, and looks up the agent's sentences by their beginnings.
  */
 export function echoesIn(speech: readonly Speech[]): (one: Speech, sentence: string) => boolean {
@@ -178,7 +178,7 @@ function* visibleSentences(
         if (plainText.startsWith(said, at)) yield said;
 }
 
-/** Expects single spaces. */
+/** Contract: the words of the text are separated by single spaces. */
 function nextWord(text: string, at: number): number {
   const space = text.indexOf(" ", at);
   return space < 0 ? -1 : space + 1;

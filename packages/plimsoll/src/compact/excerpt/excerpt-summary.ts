@@ -15,13 +15,13 @@ import type { RenderedChoice } from "./render-choice.ts";
 import type { Slots } from "./texts-to-cut.ts";
 import { missingRules, rulesOf, rulesTokens } from "./user-rules.ts";
 
-/** Share of the room for important names that the view no longer mentions. */
+/** Share of the room that may be spent on listing important names that the view no longer mentions. */
 const digestShare = 0.02;
-/** From this much room on, the text also lists names that the view still mentions but no longer introduces. */
+/** If the room has at least this many tokens, the text also lists names that the view still mentions but no longer introduces. */
 const roomForNames = 4000;
 const danglingShare = 0.01;
 
-/** Room that is set aside for this text before anything is chosen. */
+/** Room that is set aside for this text before any pieces are chosen. */
 export interface Reserve {
   readonly notice: Notice;
   /** All rules of the user. */
@@ -98,7 +98,7 @@ function summaryLines(
   return summaryOf(conversation, rendered, { room, tokens, first });
 }
 
-/** Mentions that are still visible, but not in the message that made them first. */
+/** Mentions that are still visible, but no longer in the first message that contained them. */
 function danglingIn(choice: Choice, { slots, mentionWeights }: Slots): readonly number[] {
   const first = new Map<number, number>();
   const rendered = new Map<number, number>();
@@ -113,12 +113,15 @@ function danglingIn(choice: Choice, { slots, mentionWeights }: Slots): readonly 
     .filter((atom) => (mentionWeights.weights[atom] ?? 0) > 0);
 }
 
-/** Only the first message counts. */
+/** Records the message unless an earlier one is already recorded for this mention. */
 function note(lists: readonly Map<number, number>[], atom: number, message: number): void {
   for (const list of lists) if (!list.has(atom)) list.set(atom, message);
 }
 
-/** A room of at least this size gets a few lines of summary for content that the excerpt no longer shows. */
+/**
+ * Size of the summary of content that the excerpt no longer shows. In a room of fewer than `least` tokens there is none, unless
+ * an earlier summary exists. `prepared` is the maximum share of the room for a summary that a model prepared.
+ */
 const summaryShare = { least: 8000, ofRoom: 0.02, most: 600, prepared: 0.15 };
 
 function summaryRoom(

@@ -10,9 +10,10 @@
  * words and the newest exchanges up to a share of the room, pinned messages, and units of priority 1 while they leave room for
  * others (`must-keep.ts`). The rest of the room is filled greedily, always with the piece that adds the most weight per token and
  * still fits. A mention that a kept piece already contains adds next to nothing. The price of a piece includes what must come
- * with it: a neighbour for a lone line, the JSON keys around it, a mark for a new gap, and for the first piece of a unit the
- * unit's frame and the texts that are never cut, such as short arguments, whose mentions count as well. Candidates wait in a heap
- * and are priced again when they reach its front, so choosing among n pieces takes about n·log(n) steps (`greedy-choice.ts`).
+ * with it: a neighbour for a lone line, the JSON keys around it, and a mark for a new gap. The first piece of a unit also pays
+ * for the unit's frame and for its texts that are never cut, such as short arguments; the mentions in those texts count as well.
+ * Candidates wait in a heap and are priced again when they reach its front, so choosing among n pieces takes about n·log(n) steps
+ * (`greedy-choice.ts`).
  * Prices are only estimates. So after each fill the messages are rendered and counted exactly. For up to eight rounds the choice
  * then fills the room that is left or takes back its last picks, and in the end it takes back picks until the excerpt fits.
  *
@@ -33,7 +34,7 @@ import { withHandle } from "./notice-text.ts";
 import { type Change, gapText, type RenderedChoice, render } from "./render-choice.ts";
 import { readSlots, type Slots } from "./texts-to-cut.ts";
 
-/** Maximum number of rounds in which the choice is counted and corrected. */
+/** Maximum number of times that the tokens of the choice are counted and the choice is corrected. */
 const rounds = 8;
 /** Less room than this is not worth another round. */
 const slack = { tokens: 8, share: 0.004 };
@@ -94,7 +95,7 @@ export const excerpt: Strategy = excerptBy(makeExcerpt);
 /** With less room than this there is nothing to choose. */
 const smallestRoom = 60;
 
-/** An earlier summary counts as room, because the new one replaces it. */
+/** The tokens of an earlier summary count as room, because the new summary replaces it. */
 async function roomOf(conversation: VisibleConversation, goal: Goal): Promise<Room> {
   const { messages, tokens, summary, weigh } = conversation;
   const [summed = 0] = summary === undefined ? [] : await weigh([ownMessage(summary)]);
@@ -115,7 +116,7 @@ async function roomOf(conversation: VisibleConversation, goal: Goal): Promise<Ro
 interface Excerpt {
   readonly rendered: RenderedChoice;
   readonly digest: string;
-  /** Tokens of the room that are left. Negative: the pieces that must stay are too many. */
+  /** Tokens of the room that are left. Negative: the pieces that must stay do not fit. */
   readonly left: number;
 }
 

@@ -37,9 +37,9 @@ const markTokens = 5;
 
 interface Option {
   readonly slot: number;
-  /** Undefined: the option only opens the unit. */
+  /** Undefined: the option only keeps the unit with its exact texts. */
   readonly piece: number | undefined;
-  /** All pieces that are kept together with it. */
+  /** The piece, and the neighbour that is kept with it, if any. */
   readonly pieces: readonly number[];
   readonly tokens: number;
   readonly gain: number;
@@ -247,7 +247,7 @@ export class Choice {
     return { slot, piece, pieces, gain, tokens: Math.max(1, tokens) };
   }
 
-  /** The cost of one more gap, or the gain of one gap less. */
+  /** Tokens of the mark for a new gap. Negative if these pieces close a gap, because its mark is no longer needed. */
   #markTokens(slot: number, pieces: readonly number[]): number {
     const { textPieces } = this.#task.slots[slot] ?? {};
     if (textPieces === undefined || textPieces.json !== undefined || pieces.length === 0) return 0;
@@ -279,7 +279,7 @@ export class Choice {
     }, frameTokens);
   }
 
-  /** The nearest pieces before and after it that are not blank. */
+  /** The nearest pieces before and after this piece that are not blank. */
   #around(slot: number, piece: number): readonly number[] {
     const { pieces } = this.#task.slots[slot]?.textPieces ?? { pieces: [] };
     const towards = (step: 1 | -1): readonly number[] => {

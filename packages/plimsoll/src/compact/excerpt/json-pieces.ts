@@ -1,4 +1,4 @@
-/** Cuts JSON into its members and elements. The text without the left-out ones is still JSON. */
+/** Cuts JSON into its members and elements. The text stays valid JSON if some of these pieces are left out. */
 
 import { cutTexts } from "../../text/for-models.ts";
 import { type JsonNode, readJson } from "../../text/json-tree.ts";

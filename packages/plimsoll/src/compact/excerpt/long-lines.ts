@@ -37,7 +37,7 @@ function jointIn(window: string): number {
 const lowHalf = /^\\u[dD][c-fC-F][0-9a-fA-F]{2}/;
 const highHalf = /\\u[dD][89abAB][0-9a-fA-F]{2}$/;
 
-/** Moves the end past an escape such as \n or \u00e9, and past both halves of a character. `from` must not be inside one. */
+/** Moves the end past an escape such as \n or \u00e9, and past both halves of a character. `from` must not be inside either. */
 function untorn(line: string, from: number, end: number): number {
   const whole = behindEscape(line, from, end);
   const isEscapedHalf =

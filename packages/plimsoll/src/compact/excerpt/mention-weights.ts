@@ -7,7 +7,7 @@ import { type MentionKind, mentionsIn, worthOfStanding } from "../../search/ment
 import { tellingWords } from "../../search/words.ts";
 import { alarmOf, isErrorLine } from "../../text/trouble.ts";
 
-/** Who says it: a call of the agent, the agent's words, the user, a tool result, or anything else. */
+/** The source of a text: a call of the agent, the agent's words, the user, a tool result, or anything else. */
 export type Voice = "call" | "agent" | "user" | "result" | "other";
 
 /** A piece of a message, as it was read. */
@@ -49,7 +49,7 @@ const kindWeight: Readonly<Record<MentionKind, number>> = {
   email: 0.7,
   number: 0.5,
 };
-/** Added to the weight, depending on who mentioned it. The agent will most likely reuse what it used. Errors add a little. */
+/** Added to the weight of a mention, by source. The agent's own uses add most, because they are likely to recur. */
 const used = { call: 1.5, agent: 1, user: 0.3, error: 0.3 };
 const ageing = 0.7;
 /** Weight of a line that reports an error or a decision, similar to that of an identifier that was used a few times. */
@@ -65,7 +65,7 @@ interface MentionCount {
   isAsked: boolean;
   isInError: boolean;
   isInHead: boolean;
-  /** Number of mentions in the message that has the fewest, among the messages that contain this one. */
+  /** The smallest number of mentions in any message that contains this mention. */
   fewest: number;
 }
 
@@ -110,7 +110,7 @@ interface Read {
   readonly headLength: number;
 }
 
-/** A line that reports a decision is worth more than the names in it. So is a line that reports an error. */
+/** Matches a line that reports a decision. Lines that report a decision or an error are worth more than the names in them. */
 const decision =
   /\b(?:decided|we(?:'ll| will) (?:use|keep|go)|let's (?:use|go with)|the fix is|root cause|instead of|turns out|because the)\b/i;
 const longestNews = 120;

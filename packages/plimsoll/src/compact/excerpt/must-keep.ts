@@ -23,7 +23,7 @@ const oversized = { tokens: 400, ofRoom: 0.2 };
 /** … of this many characters. */
 const beginning = 210;
 const charactersPerToken = 5;
-/** At least this share of a recent result stays, or this share of the room if that is less, plus a few tokens. */
+/** The minimum that stays of a recent result: a share of the result or of the room, whichever is smaller, plus a few tokens. */
 const resultFloor = {
   usual: { ofResult: 0.45, ofRoom: 0.1, tokens: 8 },
   least: { ofResult: 0.4, ofRoom: 0.09, tokens: 4 },
@@ -46,8 +46,8 @@ export interface Room {
 const talk = { recentOfRoom: 0.15, users: 0 };
 
 /**
- * The first message whose call arguments stay as they are. Counts the newest exchanges once among all and once among those with
- * calls, and takes the earlier start.
+ * The first message whose call arguments stay as they are. Looks for the start of the newest exchanges among all exchanges and
+ * among those with calls, and uses the earlier of the two.
  */
 export function exactCallsFrom({ messages }: VisibleConversation, { headLength }: Room): number {
   const starts = exchangeStarts(messages, headLength);
@@ -62,7 +62,7 @@ export function oversizedTokens({ tokens }: Room): number {
   return tokens * oversized.ofRoom;
 }
 
-/** An exchange here is a message of the model and all up to the next one. If no model has spoken, each message is one. */
+/** Here, an exchange begins with each message of the model. If the model has said nothing, every message is an exchange. */
 function exchangeStarts(
   messages: VisibleConversation["messages"],
   headLength: number,
@@ -151,7 +151,7 @@ interface UsersTask {
   readonly own: (message: number) => readonly number[];
 }
 
-/** Keeps the user's own words, newest first, up to their share of the room. The newest always stay. */
+/** Keeps the user's own words, newest first, up to their share of the room. The newest message always stays. */
 function keepUsers(choice: Choice, conversation: VisibleConversation, task: UsersTask): void {
   const { slots, room, open, share } = task;
   let taken = 0;
@@ -170,7 +170,7 @@ function keepUsers(choice: Choice, conversation: VisibleConversation, task: User
   }
 }
 
-/** The user's messages, newest first. Equal ones, as from a harness that repeats itself, occur only once. */
+/** The user's messages, newest first. A message that a harness sends repeatedly occurs only once. */
 function* userMessages(
   { messages }: VisibleConversation,
   { slots, room, own: wordsOf }: UsersTask,
@@ -253,7 +253,7 @@ interface ImportantTask extends Pick<Slots, "slots" | "units"> {
 
 /**
  * Keeps units of priority 1 whole, newest first, while they leave room for others. The remaining ones compete like everything
- * else. Pinned messages always stay whole, unless they may give way.
+ * else. Pinned messages always stay whole, unless `mayGiveWay` is set.
  */
 function keepImportant(
   choice: Choice,

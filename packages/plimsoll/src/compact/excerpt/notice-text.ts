@@ -1,4 +1,4 @@
-/** Plimsoll's text after the head: says that the conversation was shortened, where the rest is, and what else was mentioned. */
+/** Plimsoll's text after the head: says that the conversation was shortened, where the rest is, and which names it mentioned. */
 
 import { excerptNotice } from "../../text/for-models.ts";
 import { estimateTokens } from "./long-lines.ts";

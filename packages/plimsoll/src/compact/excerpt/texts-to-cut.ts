@@ -41,7 +41,7 @@ export interface SlotReading {
   readonly headLength: number;
   /** Calls from this message on keep their arguments … */
   readonly exactFrom: number;
-  /** … unless a single one takes more than this. */
+  /** … unless the arguments of a single call take more than this. */
   readonly oversizedTokens: number;
 }
 

@@ -11,7 +11,7 @@ import type { RenderedChoice } from "./render-choice.ts";
 /** Limit for the repeated rules. Rules beyond it compete like everything else. */
 const bound = { ofRoom: 0.02, tokens: 300 };
 
-/** The rules in messages after the head, heaviest first. Without tools there is no agent to give rules to, so there are none. */
+/** The rules in messages after the head, heaviest first. Empty for a conversation without tools, because it has no agent. */
 export function rulesOf(conversation: VisibleConversation, headLength: number): readonly Fact[] {
   if (isTalk(conversation)) return [];
   const said = conversation.messages.slice(headLength).map(({ message, number, original }) => ({

@@ -70,7 +70,7 @@ function termScores(task: string, texts: readonly string[]): Float64Array {
   return index.scores(new Map(termsOf(task).map((term) => [term, 1])));
 }
 
-/** The first text is the task. */
+/** Contract: the first text is the task. */
 async function meaningScores(
   texts: readonly string[],
   model: TimedEmbedder | undefined,

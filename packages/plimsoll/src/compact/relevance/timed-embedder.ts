@@ -14,9 +14,9 @@ type Embedded =
 /** A batch that takes longer than this is too slow. */
 const slowestBatchMs = 100;
 const batchSize = 32;
-/** More batches at once would hold up a request, however fast each one is. */
+/** Maximum number of batches for one request. More would hold it up, however fast each batch is. */
 const batchesMax = 20;
-/** How long a vector is remembered, and how long an embedder is left alone after it failed or was slow. */
+/** How long a vector is remembered. Also how long an embedder is not used after it failed or was slow. */
 const rememberedMs = 5 * 60_000;
 const rememberedMax = 4_096;
 

@@ -25,7 +25,7 @@ export interface NamesTask {
   readonly count: CountTokens;
 }
 
-/** The body with the names added, those with the most references first. Undefined: it would be empty. */
+/** The body with the names added, those with the most references first. Undefined: the result would be empty. */
 export function withAntecedents(
   conversation: VisibleConversation,
   gone: readonly TruncationRange[],

@@ -23,7 +23,7 @@ import { readCalls } from "./file-calls.ts";
 const recentShare = 0.2;
 /** Minimum number of tokens for a message of the user or the agent to be shortened. Tool results have no minimum. */
 const longWords = { user: 400, assistant: 200 };
-/** A replacement that saves fewer tokens is not worth changing the text. */
+/** A replacement that saves fewer tokens than this is not worth changing the text. */
 const leastSaved = 16;
 
 const reason = "Old content was shortened according to its kind, such as code, text or log.";

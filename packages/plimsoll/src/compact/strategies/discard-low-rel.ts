@@ -32,7 +32,7 @@ export interface DiscardLowRelSettings {
 
 /** If the rest is less similar to the whole than this, the removed units are summarised instead. */
 const leastSimilarity = 0.6;
-/** Share of the removed tokens for their summary, and its bounds in tokens. */
+/** Size of the summary: a share of the removed tokens, with a minimum and a maximum in tokens. */
 const summary = { share: 0.1, least: 60, most: 600 };
 /** Approximate cost of a placeholder with a handle, in tokens. */
 const linkTokens = 40;

@@ -23,7 +23,7 @@ import { type LinedText, type RepeatedRun, repeatedRuns } from "./repeated-lines
 
 const reason = "The same content appears again further down.";
 
-/** Arguments of different tools that contain the text a call writes. */
+/** Names that different tools use for the argument with the text to write. */
 const contentKeys = ["content", "file_text", "contents", "new_content", "text", "code"];
 /** Shorter arguments stay, because they say what was done. */
 const shortestArgument = 200;
@@ -71,7 +71,7 @@ interface Copy extends LinedText {
   readonly message: number;
   readonly part: number;
   readonly inner?: number;
-  /** The argument of a call that contains the text. */
+  /** Set if the text is an argument of a call: all arguments of the call, and the name of this one. */
   readonly argument?: { readonly fields: JsonObject; readonly key: string };
   readonly place: EditPlace;
   /** The text as the model sees it now. */
@@ -80,7 +80,7 @@ interface Copy extends LinedText {
 
 type Found = Omit<Copy, "message" | "mayGo" | "lines"> & {
   readonly whole?: string | undefined;
-  /** Only the lines between tags belong to a file. */
+  /** Set if only the lines between tags belong to a file. */
   readonly isMention?: true;
 };
 

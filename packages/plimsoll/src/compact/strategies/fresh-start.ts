@@ -1,4 +1,4 @@
-/** Recovery: one handover replaces everything after the head that may be removed, and the work goes on from there. */
+/** Recovery: one handover replaces every removable message after the head, and the work goes on from there. */
 
 import type {
   CountTokens,

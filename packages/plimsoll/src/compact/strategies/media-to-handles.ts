@@ -12,7 +12,7 @@ interface Place {
   readonly bytes: number;
 }
 
-/** Goes down to this share of the limit. A smaller step would have to be repeated with the next image. */
+/** Replaces media until at most this share of the limit is used. Otherwise the next image would exceed the limit again. */
 const depth = 0.5;
 
 export const mediaToHandles: Strategy = {

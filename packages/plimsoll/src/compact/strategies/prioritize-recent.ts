@@ -1,4 +1,4 @@
-/** Keeps the newest units, and those of the others that are relevant to the task. */
+/** Keeps the newest units, and older units that are relevant to the task. */
 
 import type {
   CountTokens,

@@ -1,4 +1,4 @@
-/** Finds lines that a later text repeats, from the newest text to the oldest, so that the lines it refers to always stay. */
+/** Finds lines that a later text repeats. Works from the newest text to the oldest, so that the repetition itself stays. */
 
 import { type InSteps, Steps } from "../../message/steps.ts";
 
@@ -23,7 +23,7 @@ const ofFile = { lines: 3, tokens: 60, least: 24 };
 const ofAny = { lines: 8, tokens: 100 };
 /** Counting the tokens of this many characters takes about as long as comparing one line. */
 const charsPerLine = 16;
-/** If a line occurs in many places, only this many of the newest are tried. */
+/** If a line occurs in many places, only this many are tried, newest first. */
 const placesMax = 16;
 
 /**
@@ -58,7 +58,7 @@ class RunFinder {
   readonly #exact: Int32Array[] = [];
   readonly #bare: Int32Array[] = [];
   readonly #isLeftOut: readonly Uint8Array[];
-  /** Number of lines compared since the steps were last checked. */
+  /** Number of lines compared that `#steps` has not counted yet. */
   #compared = 0;
   readonly #byLine = new Map<string, Place[]>();
   readonly #byBlock = new Map<string, Place[]>();

@@ -46,7 +46,7 @@ const leastSimilarity = 0.7;
 /** A summary of units of priority 1 may be this many times as long. */
 const importantFactor = 2;
 
-/** Share of the summary for names that the remaining messages refer to. */
+/** Share of the summary that may list names to which the remaining messages refer. */
 const namesShare = 0.3;
 
 const reason = "The conversation did not fit, so a summary replaced its oldest part.";

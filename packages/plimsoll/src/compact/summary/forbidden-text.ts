@@ -28,14 +28,14 @@ const signs: readonly RegExp[] = [
 
 export type Voice = "speaks-to-reader" | "other-voice" | "our-sign" | "plain";
 
-/** Expects text that is not quoted. */
+/** Contract: only for text that is not shown as a quotation. */
 export function voiceOf(text: string): Voice {
   if (signs.some((pattern) => pattern.test(text))) return "our-sign";
   if (voices.some((pattern) => pattern.test(text))) return "other-voice";
   return addressed.some((pattern) => pattern.test(text)) ? "speaks-to-reader" : "plain";
 }
 
-/** A link can show one thing and lead to another. Taken apart, both are visible. */
+/** Separates the text of a link from its address, so that both are visible. A link can show one thing and lead to another. */
 export function withoutLinks(text: string): string {
   return text.replaceAll("](", "] (");
 }

@@ -6,8 +6,8 @@
  *   ## Commands
  *   - #8 `npm test` → exit 1
  *
- * Each item is one line and has the number of its source message. Tool output is in backticks and contains none itself. So no
- * text can leave its line or end its own quotation.
+ * Each item is one line and has the number of its source message. Tool output is in backticks and contains no backticks itself.
+ * So no text can leave its line or end its own quotation.
  */
 
 import type { CommandOutcome } from "../evidence/commands.ts";
@@ -35,7 +35,7 @@ export interface Item {
   readonly section: Section;
   readonly text: string;
   readonly number?: number;
-  /** Quoted, because it comes from a tool or is a name. */
+  /** True if the text is quoted, because it comes from a tool or is a name. */
   readonly isData: boolean;
   /** Number of messages that state the item, if more than one. */
   readonly count?: number;

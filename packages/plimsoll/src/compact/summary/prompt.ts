@@ -49,8 +49,8 @@ function fence(label: string, text: string, boundary: string): string {
 }
 
 /**
- * Depends on the whole content and does not occur in it. The same content always gets the same boundary, so that a request can be
- * cached and repeated.
+ * The boundary depends on the whole content and does not occur in it. The same content always gets the same boundary, so that a
+ * request can be cached and repeated.
  */
 export function boundaryFor(texts: readonly string[]): string {
   const hash = (texts.reduce(hashOf, 0x811c9dc5) >>> 0).toString(16).padStart(8, "0");

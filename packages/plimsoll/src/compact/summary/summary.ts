@@ -233,7 +233,7 @@ function joined(known: Candidate, other: Candidate): Candidate {
 interface Budget {
   readonly tokens: number;
   readonly count: CountTokens;
-  /** Ranks by plain text. */
+  /** Ranks of the facts to include first, by their plain text. */
   readonly first: ReadonlyMap<string, number>;
 }
 

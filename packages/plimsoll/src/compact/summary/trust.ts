@@ -43,7 +43,7 @@ function wordsIn(source: readonly Speech[]): Words {
   return { terms, atoms, figures };
 }
 
-/** Contract: linear in the length of the source, times a little for each sentence that the summary repeats. */
+/** Contract: takes time linear in the length of the source, and a little more for each sentence that the summary repeats. */
 export function readSource(source: readonly Speech[], summary: string): SourceReading {
   const { terms, atoms, figures } = wordsIn(source);
   const whole = source.map(({ text }) => plain(withoutGrouping(text))).join("\n");

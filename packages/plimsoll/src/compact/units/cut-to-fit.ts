@@ -7,7 +7,7 @@ import type { TruncationRange } from "./truncation-range.ts";
 
 /** Upper bound for the tokens of the notice that replaces a cut. */
 const noticeTokens = 80;
-/** Truncation may stop above the goal if at most this many times the goal is left. More would overflow again too soon. */
+/** Truncation may stop early if the rest is at most this many times the goal. A larger rest would soon overflow again. */
 const shallow = 1.6;
 
 /**
@@ -40,7 +40,7 @@ export function cutToFit(
     .filter((index) => !isFixed(index) && !holdsUnknown(index));
   for (const index of oldestFirst.filter((unit) => !isDear(unit))) {
     if (total <= goal.tokens) break;
-    // Removing one more unit would empty the view too far, and the cut is already deep enough.
+    // Removing one more unit would leave too little in the view, and enough is already removed.
     if (without(index) < goal.floorTokens && total <= goal.tokens * shallow) break;
     take(index);
   }
@@ -51,7 +51,7 @@ export function cutToFit(
   return rangesWithin(conversation, goal, isGone);
 }
 
-/** Keeps the user's messages apart. Joins them only if there are so many ranges that their notices would not fit. */
+/** Keeps the user's messages apart. If the rest then exceeds the limit, lets them become adjacent, so that more is cut. */
 function rangesWithin(
   conversation: VisibleConversation,
   { limitTokens }: Goal,

@@ -64,12 +64,12 @@ export interface Taking extends Pick<Goal, "tokens">, Partial<Pick<Goal, "floorT
   readonly textTokens: number;
 }
 
-/** A step may stop above the goal if at most this many times the goal is left. More would overflow again too soon. */
+/** A step may stop early if the rest is at most this many times the goal. A larger rest would soon overflow again. */
 const shallow = 1.6;
 
 /**
- * Takes units in the given order until the goal is met. Skips a unit whose removal would empty the view too far when the step is
- * already deep enough.
+ * Takes units in the given order until the goal is met. If enough is removed already, skips a unit whose removal would
+ * leave too little in the view.
  */
 export function takenForGoal(
   conversation: VisibleConversation,

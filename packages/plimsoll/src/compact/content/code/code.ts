@@ -1,6 +1,6 @@
 /**
  * Code: reduced to a skeleton by its syntax. Imports, signatures and headers stay. Bodies become comments. Lines that matter
- * stay, with the structure around them. Code that parsed without errors before still does afterwards.
+ * stay, with the structure around them. Code that parsed without errors still does after the cut.
  */
 
 import {
@@ -57,7 +57,7 @@ function compressCode(
     return mistaken;
   const shorter = shorten({ ...read, code, options, numbered });
   if (read.cleanness === "clean") return shorter === undefined ? whole : attempt(shorter.text);
-  // Code with parse errors may not be code at all. Cutting by lines is as good as a poor outline.
+  // Code with parse errors may not be code at all, and cutting it by lines is no worse than using a poor outline.
   const isEnough = shorter !== undefined && shorter.tokens <= options.count(text) * options.ratio;
   return isEnough ? attempt(shorter.text) : mistaken;
 }
@@ -127,7 +127,7 @@ function nextTrial(little: Trial, much: Trial | undefined, goal: number): number
 
 /** Lines whose relative weight is above this are protected. The threshold rises until enough can be removed. */
 const protectedFrom = [0, 0.35, 0.7, 2] as const;
-/** Up to this many times the goal is accepted rather than removing lines that matter. */
+/** While lines that matter are protected, a result of up to this many times the goal is accepted. */
 const worthMore = 1.15;
 
 function weightsIn(lines: LineIndex, options: CutOptions): Float64Array | undefined {
@@ -166,7 +166,7 @@ interface Shortened {
 }
 
 const rounds = 5;
-/** A result of at least this share of the goal is near enough. */
+/** A result between this share of the goal and the goal is near enough. */
 const nearGoal = 0.93;
 /** If the code has parse errors, only candidates up to this tier may be removed: bodies, literals, comments and strings. */
 const maxBrokenTier = 2;
@@ -179,7 +179,7 @@ function elide(outline: Outline, task: Task, goal: number, before: number): Shor
   return { text, tokens: task.options.count(text) };
 }
 
-/** The edits that come nearest to the goal from below. If none reaches it, those that leave the fewest tokens. */
+/** The edits whose result is closest to the goal without exceeding it, or else those with the smallest result. */
 function bestEdits(
   outline: Outline,
   task: Task,

@@ -12,7 +12,7 @@ export interface CodeEdit {
   readonly lines?: { readonly first: number; readonly last: number };
   readonly prefix: string;
   readonly tail: string;
-  /** Used if less has to be removed: later positions where the edit may begin, and the prefix of the mark in that case. */
+  /** Later positions where the edit may begin if less text has to be removed, and the prefix that its mark then needs. */
   readonly later?: { readonly starts: readonly number[]; readonly prefix: string };
 }
 
@@ -269,7 +269,7 @@ function insideOf(
   return { first: saysNothing ? from + 2 : from + 1, last: to - 1 };
 }
 
-/** The text before a mark inside a comment or string. It makes the mark a part of it, like the line that it replaces. */
+/** The text before a mark inside a comment or string. With it, the mark belongs to the comment or string, too. */
 function leadInside(region: Region, { lines, language }: Outline, line: number): string {
   const text = lines.textOf(line);
   const prefix =
@@ -281,7 +281,7 @@ function leadInside(region: Region, { lines, language }: Outline, line: number):
 
 const leastLeft = 60;
 
-/** Reduces the edit to its last part, of at least `chars` characters, if enough is left to be worth showing. */
+/** Lets the edit begin later, but cover at least `chars` characters, if the text that then stays is worth showing. */
 export function endOf(edit: CodeEdit, chars: number, lines: LineIndex): CodeEdit {
   const { lines: range, later, end, start } = edit;
   if (later === undefined || end - start < chars + leastLeft) return edit;

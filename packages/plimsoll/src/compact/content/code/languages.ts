@@ -1,7 +1,7 @@
 /** Programming languages as data. Node names are those of the tree-sitter grammars. */
 
 export interface Language {
-  /** The parser's name for it. */
+  /** The parser's name for the language. */
   readonly name: string;
   /** File extensions, and names after a fence in Markdown. */
   readonly endings: readonly string[];

@@ -1,4 +1,4 @@
-/** The parser. JavaScript and TypeScript are built in; other languages are added. Without a parser, code is cut by lines. */
+/** The parser. Each language but JavaScript and TypeScript needs a package. Without a parser, code is cut by lines. */
 
 import type { SgNode } from "@ast-grep/napi";
 import { loadOptional } from "../../../message/optional-packages.ts";
@@ -26,7 +26,7 @@ async function loadParser(): Promise<Parser> {
   return { parse: (language, text) => parse(language, text).root() };
 }
 
-/** ast-grep accepts one registration per process. If other code was first, only JavaScript and TypeScript can be parsed. */
+/** ast-grep accepts one registration per process. If other code registers first, only JavaScript and TypeScript can be parsed. */
 function registerAll(register: () => void): "registered" | "taken" {
   try {
     register();
@@ -53,7 +53,7 @@ export function parseCode(language: string, text: string): SyntaxNode | undefine
 }
 
 const errors = { rule: { kind: "ERROR" } };
-/** A leaf without text was inserted by the parser. This form of the rule takes linear time at any depth. */
+/** Matches leaves without text, which the parser inserted. Written like this, the rule takes linear time at any depth. */
 const missing = { rule: { all: [{ not: { has: { not: { kind: "ERROR" } } } }, { regex: "^$" }] } };
 
 export type Cleanness = "clean" | "broken";

@@ -14,7 +14,7 @@ export type ContentKind =
   | "prose";
 
 export interface CutOptions {
-  /** Upper bound for tokens after / tokens before, if the compressor can reach it: 0 < ratio ≤ 1. */
+  /** Maximum of tokens after / tokens before (0 < ratio ≤ 1). The result may exceed it if the compressor cannot reach it. */
   readonly ratio: number;
   /** Counts the tokens of a text. Contract: synchronous, cheap, and in time proportional to the length of the text. */
   readonly count: (text: string) => number;

@@ -132,7 +132,7 @@ function limitsAt(severity: number, largest: Limits): Limits {
   };
 }
 
-/** Deeper values are only named, because writing is recursive. */
+/** A value nested deeper than this is only described, because writing is recursive. */
 const maxDepth = 200;
 
 function largestOf(roots: readonly JsonNode[]): Limits {

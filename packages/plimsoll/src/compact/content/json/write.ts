@@ -64,9 +64,9 @@ function writeNode(node: JsonNode, depth: number, context: Context): string {
   return table !== undefined && table.length < list.length ? table : list;
 }
 
-/** Writing is recursive, and the call stack is limited. */
+/** Maximum depth at which values are written, because writing is recursive and the call stack is limited. */
 const hardDepth = 200;
-/** Naming a smaller value would take as many characters as showing it. */
+/** Describing a shorter value would take as many characters as showing it. */
 const smallChars = 40;
 
 function describe({ kind, children }: JsonNode): string {
@@ -156,7 +156,7 @@ function best(
   return new Set(order.slice(0, count));
 }
 
-/** The elements that stay, with strings in the gaps that count the others. */
+/** The elements that stay. In each gap, a string says how many elements are missing. */
 function chosen(
   children: readonly JsonNode[],
   context: Context,

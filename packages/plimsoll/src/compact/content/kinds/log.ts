@@ -67,7 +67,7 @@ function classifyLog(lines: readonly string[]): LineVerdicts {
 }
 
 interface Occurrence {
-  /** Which occurrence of its form the line is, counted from 1, and how many there are. */
+  /** Position of the line among all lines of its form, counted from 1, and the number of these lines. */
   readonly time: number;
   readonly count: number;
   readonly isLast: boolean;

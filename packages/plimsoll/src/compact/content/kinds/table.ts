@@ -18,7 +18,7 @@ export const tableCompressor: Compressor = {
   compress: (text, options) => attempt(cutLines(text, options, classifyRows)),
 };
 
-/** True for lines of a file with line numbers, which is not a table: the first column says nothing about the other. */
+/** True for the lines of a file, printed with line numbers. They look like a table of two columns, but are not. */
 function isNumbered(lines: readonly string[]): boolean {
   const numbers = lines.map((line) =>
     Number(/^\s{0,8}(?:\d+[:-]\s*)?(\d+)[\t→][^\t]*$/.exec(line)?.[1] ?? Number.NaN),
@@ -27,7 +27,7 @@ function isNumbered(lines: readonly string[]): boolean {
   return inOrder.length >= lines.length * 0.6;
 }
 
-/** The separator that occurs in nearly every line, and equally often. */
+/** The separator that occurs the same number of times in nearly every line. */
 function separatorOf(
   lines: readonly string[],
   recognised: "by its name" | "by its look",
