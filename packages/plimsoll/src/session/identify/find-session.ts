@@ -38,7 +38,7 @@ export interface SessionLookup {
   readonly wire: string;
   readonly request: RequestShape;
   readonly hints: SessionHints;
-  /** The tenant is a credential on this machine. After a refresh, the same client may have another one. */
+  /** The tenant is a credential on this machine. After a refresh, the same client may have another credential. */
   readonly isRefreshable?: boolean;
   /** Skips the search by history: without a name, the request begins a new session. */
   readonly isFreshSearch?: boolean;
@@ -77,7 +77,7 @@ export function createSessionCache(
     noteAnswers: shelf.noteAnswers,
     forget: shelf.remove,
     current: async (log) => {
-      // If the store cannot be read, the log that is there stays.
+      // If the store cannot be read, Plimsoll keeps using the given log.
       const known = await byId(log.record.id).catch(() => log);
       if (known === undefined) shelf.put(log);
       return known ?? log;
@@ -132,9 +132,9 @@ interface NamedLookup extends SessionLookup {
 }
 
 /**
- * The tenant's own session of that name, or the one that its client began under an earlier credential. The client may have asked
- * for a title or started a sub-agent first with the new credential. Then the tenant's own session has nothing of the
- * conversation.
+ * The tenant's own session of that name, or the session of that name that the client began under an earlier credential. Both
+ * exist if the client first used the new credential to ask for a title or to start a sub-agent. The tenant's own session then
+ * contains none of the conversation.
  */
 async function findByName(
   shelf: SessionShelf,
@@ -236,7 +236,7 @@ async function choose(
 ): Promise<SessionLog | undefined> {
   const { talks } = choosing;
   const candidates = await candidatesAmong(shelf, store, query, choosing);
-  // First those that go on, then those that went back. In each group, the longest common history comes first.
+  // Sessions that the request continues come before sessions in which it goes back. In each group, the longest match wins.
   const ordered = candidates.toSorted(
     (a, b) =>
       rank(a.continuation) - rank(b.continuation) || b.continuation.common - a.continuation.common,
@@ -267,7 +267,7 @@ async function candidatesAmong(
   return candidates;
 }
 
-/** No results if the store cannot be read now: that must not end a conversation that is in memory. */
+/** Treats a store that cannot be read now as empty, because a conversation that is in memory must go on. */
 function noneUnlessSpoilt(error: unknown): readonly never[] {
   if (PlimsollError.is(error) && error.code === "STORE_CORRUPT") throw error;
   return [];
@@ -292,7 +292,7 @@ function isNumbered({ messages }: RequestShape): boolean {
   return messages.some(({ marks }) => marks?.isNumbered === true);
 }
 
-/** Whether only this session has the answers that prove it. An answer in two conversations does not show which one goes on. */
+/** Whether no other session has the answers that serve as proof. An answer that two conversations share proves nothing. */
 async function isOnly(
   shelf: SessionShelf,
   store: Store,

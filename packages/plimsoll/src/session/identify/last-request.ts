@@ -38,7 +38,7 @@ export interface PrefixMemory {
 /** Maximum size of all kept bodies together, in bytes. Bodies over `maxBodyBytes` are not worth the room. */
 const maxKeptBytes = 128 * 1024 * 1024;
 const maxBodyBytes = 16 * 1024 * 1024;
-/** Maximum number of kept requests, which also bounds small ones. */
+/** Maximum number of kept requests. Needed because very small requests hardly count towards `maxKeptBytes`. */
 const maxKept = 100_000;
 const compareBytes = 64 * 1024;
 

@@ -14,10 +14,10 @@ import {
 } from "../log/log.ts";
 
 /**
- * The links of a request, named as this log names its messages. Leading system messages change from turn to turn (a date, the
- * state of a repository). The conversation after them is still the one that the log has below the first of them. A message that
- * earlier versions recorded under a coarser identity is the same message if its bytes are the same. An answer is the same message
- * however its client spells it.
+ * The links of a request, with the chains that the log uses for the same messages. Leading system messages may change from turn
+ * to turn (a date, the state of a repository); the conversation after them is still the same, so the chains of the log's leading
+ * messages are used. A message that earlier versions recorded under a coarser identity is the same message if its bytes are the
+ * same. An answer is the same message however its client spells it.
  */
 export function linksIn(
   log: SessionLog,
@@ -39,7 +39,7 @@ export function linksIn(
   return named;
 }
 
-/** The leading messages that the log has in place of those of the request, if the request brings different ones. */
+/** Links of the log's leading messages, if the request has different ones before the same conversation. */
 function knownLead(
   log: SessionLog,
   messages: readonly LogMessage[],
@@ -74,9 +74,9 @@ function oldLinkIn(log: SessionLog, before: Link, message: LogMessage): Link | u
 }
 
 /**
- * The answer that Plimsoll recorded in this place, if it has the same calls, or without calls the same text. An earlier echo in
- * this place counts as well. A server that numbers its calls may have answered here twice with the same ids. Then the words
- * decide which of the two answers it is, or that it is neither.
+ * The link of the answer that Plimsoll recorded in this place, if it has the same calls; if there are no calls, the same text. An
+ * earlier echo in this place counts as well. A server that numbers its calls may have given two answers here with the same ids.
+ * Then the words decide whether the message is one of them.
  */
 function answerLinkIn(
   log: SessionLog,

@@ -3,9 +3,10 @@
  *
  * Session: the client names it, by Plimsoll's session id, by a name of its own, or by the provider's id of an earlier answer.
  * Without a name, the request must contain an answer that Plimsoll recorded, and no other session may contain it
- * (`continuationOf`). One such answer is enough to go on at the end of a branch, or two if the branch contains more than its
- * path. To go back in a branch takes two, and the request must not bring answers that the session never gave. Any other request
- * begins a new session: many conversations begin alike, and a wrong match would show people words that are not theirs.
+ * (`continuationOf`). To go on at the end of a branch, a request needs one such answer; it needs two if the branch also has
+ * messages off its path (`isAlone`). To go back in a branch, it needs two, and must not bring answers that the session never
+ * gave. Any other request begins a new session: many conversations begin alike, and a wrong match would show people words that
+ * are not theirs.
  *
  * Branch (`placeInSession`): the branch of the same agent that shares most with the request decides.
  * - The request repeats that branch or goes on at its end: "retry" or "extends", on the same branch.
@@ -38,7 +39,7 @@ export interface SessionHints {
   readonly clientKey?: string;
   /** Plimsoll's id of the session, from an earlier answer. */
   readonly sessionId?: string;
-  /** Which of several agents under that name. Undefined: the main agent. */
+  /** The agent, if several agents use that name. Undefined: the main agent. */
   readonly agent?: string;
   /** The client says that it has just compacted the conversation itself. */
   readonly isCompacted: boolean;
@@ -223,7 +224,7 @@ export function continueBlindly(
   };
 }
 
-/** Maximum number of answers to compare. A request that goes on after an answer has it among its last ones. */
+/** Maximum number of answers to compare, starting with the last. The answer that a request continues is among its last ones. */
 const maxTalks = 128;
 
 /** The talk up to each answer in a request, the last answer first. */
@@ -268,7 +269,7 @@ export function continuationOf(
   const [common, answered] = [index + 1, answers.at(-1) ?? ""];
   if (turns === 0) return { kind: "stranger" };
   const branch = branchEndingAt(log, node, agent);
-  // If the branch contains more than its path, one answer is not enough proof to see the rest.
+  // If the branch also has messages off its path, one answer is not enough proof to let the client see those.
   if (branch !== undefined && (turns >= answersThatProve || isAlone(log, branch)))
     return { kind: "goes-on", common, proof: [answered] };
   if (turns < answersThatProve || bringsOthers(log, messages.slice(common)))
@@ -327,8 +328,9 @@ function bringsOthers(log: SessionLog, messages: readonly LogMessage[]): boolean
 }
 
 /**
- * Whether a branch contains only its path: its client left nothing behind, and there is no second choice. An answer that was
- * broken off, or that the client spells differently, says no more than the one on the path. Lookups belong to their answer.
+ * Whether a branch has no messages off its path: its client left nothing behind, and no answer had a second choice. An answer
+ * that was broken off, or that the client spells differently, does not count, because it says no more than the answer on the
+ * path. Lookups belong to their answer.
  */
 export function isAlone(log: SessionLog, { record }: BranchState): boolean {
   if (record.left !== undefined) return false;

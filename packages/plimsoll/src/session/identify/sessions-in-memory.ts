@@ -1,4 +1,4 @@
-/** The sessions in memory, found by id, by the client's name or by their answers. The least used are dropped. */
+/** The sessions in memory, found by id, by the client's name or by their answers. The least recently used are dropped. */
 
 import type { BranchState, SessionLog } from "../log/log.ts";
 
@@ -21,7 +21,7 @@ export interface ShelfQuery {
 
 export interface ShelfLimits {
   readonly maxSessions: number;
-  /** In all sessions together. */
+  /** Maximum number of messages in all sessions together. */
   readonly maxMessages: number;
   readonly maxKeys: number;
 }
@@ -40,7 +40,7 @@ const keyOf = (...names: readonly string[]): string => names.join("\0");
 const maxPerKey = 4;
 
 export function createSessionShelf(limits: ShelfLimits): SessionShelf {
-  /** In order of use. The first one is dropped first. */
+  /** The least recently used session comes first, and is dropped first. */
   const entries = new Map<string, SessionEntry>();
   const index = createAnswerIndex();
   const idByClientKey = new Map<string, string>();
@@ -68,7 +68,7 @@ export function createSessionShelf(limits: ShelfLimits): SessionShelf {
     entries.size > limits.maxSessions ||
     index.size > limits.maxKeys ||
     messageCount > limits.maxMessages;
-  /** Not at once, because the caller that has just been given a session must first mark it as busy. */
+  /** Drops sessions a moment later, because a caller that has just been given a session must first mark it as busy. */
   const letGoSoon = (): void => {
     if (isFull()) setImmediate(letGo);
   };

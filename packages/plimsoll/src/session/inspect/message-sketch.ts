@@ -36,7 +36,7 @@ export function sketchOf(message: Message, areas: readonly PriorityArea[]): Sket
   };
 }
 
-/** Splits `tokens` by the kinds of content in the message. Whole numbers that add up. */
+/** Splits `tokens` by the kinds of content in the message, into whole numbers that add up to `tokens`. */
 export function segmentsOf(sketch: Sketch, tokens: number): readonly Segment[] {
   let left = tokens;
   return sketch.shares.map(({ kind, share }, index) => {
@@ -96,7 +96,7 @@ function sizeOf(part: Part): number {
     case "tool-result":
       return part.content.reduce((sum, inner) => sum + sizeOf(inner), 0);
     default:
-      // The cost of media depends on their dimensions, not on their bytes. This is something in the middle.
+      // The cost of media depends on their dimensions, not on their bytes. This is a medium size.
       return 4000;
   }
 }

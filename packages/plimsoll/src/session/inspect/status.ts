@@ -32,7 +32,7 @@ export interface SessionStatus {
 
 export type StatusStore = Pick<Store, "snapshot" | "turns" | "events">;
 
-/** Maximum number of handles. Older ones are covered by these, or can be searched for. */
+/** Maximum number of handles. Newer ones cover the content of older ones, or a search finds it. */
 const handlesMax = 20;
 
 export async function statusOf(store: StatusStore, session: SessionRecord): Promise<SessionStatus> {
@@ -103,7 +103,7 @@ function handlesIn({ edits }: View): readonly string[] {
 export interface TurnFigures {
   readonly model: string;
   readonly window: number;
-  /** Nobody has named the size of the window, so this is the usual one. */
+  /** The size of the window is not known, so `window` is the usual size. */
   readonly isWindowGuess?: true;
   readonly limit: number;
   readonly used: number;

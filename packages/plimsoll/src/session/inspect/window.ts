@@ -52,7 +52,7 @@ export function createPictures(world: PictureWorld): Pictures {
         view.replacements.has(index) ? replaced.get(replacedKey(place, index)) : undefined,
     });
   };
-  // Callers that ask at the same time share one picture. Their number bounds how many are made at once.
+  // Callers that ask for the same picture at the same time share it. There are never more pictures under way than callers.
   const underWay = new Map<string, Promise<WindowPicture>>();
   return (session, options = {}) => {
     const key = JSON.stringify([session, options]);

@@ -15,7 +15,7 @@ import {
   startBranch,
 } from "./log.ts";
 
-/** Where a request ended up in the log. */
+/** The place of a request in the log. */
 export interface Placed {
   readonly log: SessionLog;
   readonly branch: BranchState;

@@ -14,8 +14,8 @@ export interface ArchivePage {
 }
 
 /**
- * The content that a replacement removes from a message: text as text, everything else as the JSON it was. Undefined if
- * the part cannot be replaced.
+ * The content that a replacement removes from a message. A text is returned as plain text, anything else as its original
+ * JSON. Undefined if the part cannot be replaced.
  */
 export function partContent(
   wire: Wire,
@@ -99,7 +99,10 @@ async function readMessages(
   return cut(handle, Buffer.concat(pieces), { ...page, start, bytes });
 }
 
-/** The messages of a run, each with its bracket or comma. The client's spelling is used if there is one: that text was cut. */
+/**
+ * The messages of a run, each with its bracket or comma. Prefers the client's spelling of a message, because it is the client's
+ * text that was cut from the request.
+ */
 async function readRun(
   store: Store,
   session: string,

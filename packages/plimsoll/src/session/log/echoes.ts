@@ -1,6 +1,6 @@
 /**
  * Finds echoes. An echo is a message in which a client repeats something that the log already has in another place: an answer,
- * whole or in pieces, or a message that the client has moved. It was said only once. Marks identify an answer.
+ * whole or in pieces, or a message that the client has moved. Plimsoll recognises a repeated answer by its marks.
  */
 
 import type { NodeRecord } from "../../store/store.ts";
@@ -16,7 +16,7 @@ export function noteMarks(log: SessionLog, seq: number, { marks }: Marked): void
   const { answerByMark } = log;
   const { calls, texts, shortTexts, allTexts } = marks;
   for (const mark of calls) answerByMark.set(mark, { seq, size: calls.length });
-  // A text next to calls is never the whole answer.
+  // If an answer contains calls, its texts alone are never the whole answer.
   const sizeOf = (size: number): number => (calls.length > 0 ? Number.POSITIVE_INFINITY : size);
   for (const mark of shortTexts) answerByMark.set(mark, { seq, size: Number.POSITIVE_INFINITY });
   answerByMark.set(allTexts, { seq, size: sizeOf(1) });
@@ -71,7 +71,7 @@ export function leftBehind(nodes: readonly NodeRecord[]): LeftMessages {
   return left;
 }
 
-/** The message that its client has moved here. */
+/** The earlier message that the client has moved to this place, if there is one. */
 function movedFrom(
   { echoes }: SessionLog,
   left: LeftMessages,
@@ -82,7 +82,7 @@ function movedFrom(
   return echoes.get(seq) ?? { of: seq, isWhole: true };
 }
 
-/** The message that this one echoes, if this branch may look up the place where it was first said. */
+/** The original of a message that is an echo. Undefined if it is no echo, or if this branch may not look up the original. */
 export function echoOn(
   log: SessionLog,
   branch: string,

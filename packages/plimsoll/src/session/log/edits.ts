@@ -25,11 +25,11 @@ export function whileEditing<T>(log: SessionLog, work: () => Promise<T>): Promis
   return log.editing.run(work);
 }
 
-/** What an edit does, and why. Default: no known place, and no tokens. */
+/** An edit to be made. Without `place`, its place is unknown. Without token counts, they are 0. */
 export type EditMade = Pick<Edit, "anchor" | "action" | "strategy" | "reason"> &
   Partial<Pick<Edit, "place" | "tokensBefore" | "tokensAfter">>;
 
-/** Makes every edit. The store keeps the fields in this order. */
+/** All edits are made here. The store keeps the fields in this order. */
 export function newEdit(
   { branch, step, at }: Pick<Edit, "branch" | "step" | "at">,
   { anchor, action, place = "undefined", strategy, reason, ...tokens }: EditMade,
@@ -49,7 +49,7 @@ export function newEdit(
   };
 }
 
-/** No number is given twice: an edit that was given up because the disk hung may still be stored later. */
+/** Never gives a number twice, because an edit that was given up when the disk hung may still be stored later. */
 export function numbered(log: SessionLog, edits: readonly NewEdit[]): readonly Edit[] {
   const from = Math.max(log.edits.at(-1)?.seq ?? 0, log.lastEdit) + 1;
   return edits.map((edit, index) => ({ ...edit, seq: from + index }));

@@ -13,7 +13,7 @@ type Handler = (event: EmittedEvent) => void;
 
 interface Subscriber {
   readonly handler: Handler;
-  /** It threw on the last event. Plimsoll has warned about it, and is silent until the subscriber handles an event again. */
+  /** Whether it threw on the last event. Plimsoll warns once, and not again until the subscriber has handled an event. */
   isThrowing: boolean;
 }
 

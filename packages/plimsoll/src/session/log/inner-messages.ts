@@ -3,7 +3,7 @@
 import type { Store } from "../../store/store.ts";
 import type { SessionLog } from "./log.ts";
 
-/** Contract: afterwards `log.inner` contains every message of an expansion that the store can provide. */
+/** Contract: afterwards `log.inner` contains every message that an expansion needs and the store has. */
 export async function loadInner(
   store: Pick<Store, "bodies">,
   log: Pick<SessionLog, "record" | "edits" | "inner">,

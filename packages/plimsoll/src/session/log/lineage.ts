@@ -4,7 +4,7 @@ import type { SessionLog } from "./log.ts";
 
 type Branched = Pick<SessionLog, "branches" | "nodes">;
 
-/** A branch, the one that its client left to start it, the one on which its beginning was said, and so on. */
+/** The branch, the branch that its client left for it, the branch that it forked from, and the same for each of those. */
 export function lineageOf({ branches, nodes }: Branched, branch: string): ReadonlySet<string> {
   const lineage = new Set<string>();
   const open: (string | undefined)[] = [branch];

@@ -44,9 +44,9 @@ export interface MessageTree {
   readonly nodes: Map<number, NodeRecord>;
   nextSeq: number;
   readonly seqByChain: Map<string, number>;
-  /** By loose chain: the number of messages before that message. It is the same on every path through the message. */
+  /** By loose chain of a message: the number of messages before it. The number is the same on every path through the message. */
   readonly indexByChain: Map<string, number>;
-  /** By number: each leading system message, with its position among them, counted from one. */
+  /** By number of a leading system message: its position among the leading messages, counted from one. */
   readonly leading: Map<number, number>;
   /** Number of messages that were first said on each branch, without inner rounds. */
   readonly countOn: Map<string, number>;
@@ -142,7 +142,7 @@ export interface Marks {
 export interface LogMessage {
   readonly role: Role;
   readonly identity: string;
-  /** The identity that earlier versions gave it, if it differs. They took some different messages for the same one. */
+  /** The identity in earlier versions of Plimsoll, if it differs. They gave some different messages the same identity. */
   readonly oldIdentity?: string;
   /**
    * Hash of what it says, without the details that clients drop or change from turn to turn. Null: it says nothing. Absent:
@@ -157,13 +157,13 @@ export interface LogMessage {
   readonly certainty: NodeRecord["certainty"];
   /** Number of images and documents in it, if there are any. */
   readonly media?: number;
-  /** Nobody could count its tokens, so they are a guess. */
+  /** Its tokens could not be counted, so `tokens` is a guess. */
   readonly isGuess?: true;
   /** It replaces earlier messages that the provider or the client has taken out. */
   readonly isCompaction?: true;
-  /** It brings tools and says nothing. */
+  /** It only adds tools, and contains nothing else. */
   readonly isTools?: true;
-  /** The name of another message, if this one is nothing but that name. */
+  /** The provider's id of another message, if this message only refers to that one. */
   readonly names?: string;
   /** Only answers have marks. */
   readonly marks?: Marks;
@@ -178,7 +178,7 @@ export interface Link {
   readonly looseChain: string;
   /** Covers only the conversation: messages count by their essence, and leading system messages do not count. */
   readonly talk: string;
-  /** There were only system messages so far. */
+  /** Whether there were only system messages up to here. */
   readonly isLeading: boolean;
 }
 
@@ -254,7 +254,7 @@ export function restoreLog(snapshot: SessionSnapshot): SessionLog {
   return log;
 }
 
-/** Earlier versions remembered no more than this of a branch. */
+/** The memory of a branch that an earlier version stored. It kept only the debt. */
 function oldBranchMemory({ counters }: BranchRecord): BranchMemory {
   const { debtUsd } = counters ?? {};
   return debtUsd === undefined ? blankBranch : { ...blankBranch, debtUsd };
@@ -370,7 +370,7 @@ export function linksOfPath(wire: string, path: readonly NodeRecord[]): readonly
   return links;
 }
 
-/** Links of all messages. `known` has those of the first ones. */
+/** Links of all messages. `known` contains the links of the first messages. */
 export function extendLinks(
   wire: string,
   known: readonly Link[],
@@ -385,7 +385,7 @@ export function extendLinks(
   return links;
 }
 
-/** The number of leading messages of the request that the log has, and the last of them. */
+/** Number of messages at the start of the request that the log already has, and the last of these messages. */
 export function findCommon(
   log: SessionLog,
   links: readonly Link[],
@@ -414,7 +414,7 @@ export function pathTo(
   return path.reverse();
 }
 
-/** The path to message `seq`, from the one after `from`. If `from` is not on that path, the whole path. */
+/** The messages after `from` on the path to message `seq`. If `from` is not on that path, the whole path. */
 export function pathBehind(
   log: Pick<SessionLog, "nodes">,
   seq: number | null,

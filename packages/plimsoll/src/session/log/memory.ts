@@ -34,17 +34,17 @@ export interface CompactionMemory {
   readonly mustRecover?: string;
   /** The task in the caller's own words, for a handover. */
   readonly task?: string;
-  /** The last compaction: how many turns ago it was, and how deep it went. */
+  /** The last compaction: the number of turns since then, and its level (see make-smaller.ts; a higher one takes more out). */
   readonly compacted?: { readonly turns: number; readonly level: number };
   /** Size of the request when a compaction found nothing to take out. Plimsoll does not try again until it has grown. */
   readonly exhaustedTokens?: number;
   /** In US dollars: the cost of compactions that were made to save money, less their savings so far. */
   readonly debtUsd?: number;
-  /** Turns since the last compaction, and the size of the request at that time. */
+  /** Number of turns since the last compaction, and the size of the request right after that compaction. */
   readonly pace?: { readonly turns: number; readonly tokens: number };
   /** A model's summary for the next compaction. It covers everything up to the message with this chain. */
   readonly summary?: { readonly chain: string; readonly text: string };
-  /** The view that the validator last checked, and for how many turns it has only grown since. */
+  /** The view of the last turn, and the number of turns in which messages were only appended to it. */
   readonly checked?: { readonly view: ViewMark; readonly turns: number };
   /** Number of active edits when Plimsoll last warned the model that the window is filling up. */
   readonly warnedEdits?: number;
@@ -61,7 +61,7 @@ export interface ToolMemory {
 
 /** Facts about the last request. */
 export interface ClientMemory {
-  /** The client has replaced its newest messages: the index of the first one, and how many there were. */
+  /** Set if the client replaced its newest messages: the index of the first one, and their number without answers. */
   readonly rewritten?: Rewritten;
   /** The tenant that asked last, if it is not the session's own. It has shown that it knows every word of the branch. */
   readonly guest?: string;
@@ -74,7 +74,7 @@ export interface SessionMemory {
   readonly calibrations: Readonly<Record<string, Calibration>>;
   /** By target: the window that Plimsoll assumes after the provider refused a request without naming a figure. */
   readonly windows: Readonly<Record<string, number>>;
-  /** By target: the most that its provider has accepted from this session. */
+  /** By target: the size of the largest request that its provider has accepted from this session. */
   readonly taken: Readonly<Record<string, TakenTokens>>;
   /** Times of recent failures of the chain, and of recent rejections by a provider. */
   readonly overflows: readonly number[];
@@ -87,7 +87,7 @@ export interface Basis {
   readonly target: string;
 }
 
-/** Identifies a view by its edits, without lookups: how many there are, and the number of the last one. */
+/** Identifies a view by its edits, without lookups: the count of these edits, and the number of the last edit. */
 export interface ViewMark {
   readonly edits: number;
   readonly last: number;
@@ -122,7 +122,7 @@ export type BranchNote =
   | { readonly kind: "view-valid"; readonly view: ViewMark }
   | { readonly kind: "view-invalid" }
   | { readonly kind: "must-compact" }
-  /** A wanted compaction was tried. Plimsoll stops asking for it even if it failed, so that it is not tried every turn. */
+  /** A compaction that was due has been tried. It is no longer due, even if it failed, so that it is not tried every turn. */
   | { readonly kind: "wishes-taken" }
   | { readonly kind: "compacted"; readonly level: number; readonly view: ViewMark }
   | { readonly kind: "exhausted"; readonly tokens: number }
@@ -210,7 +210,7 @@ export function afterNote(memory: BranchMemory, note: BranchNote): BranchMemory 
   }
 }
 
-/** Number of turns for which a view has only grown. */
+/** Number of turns in which messages were only appended to a view. */
 function turnsOf({ checked }: BranchMemory, view: ViewMark): number {
   return checked !== undefined && isSameMark(checked.view, view) ? checked.turns + 1 : 0;
 }

@@ -47,7 +47,7 @@ export function createMender(world: MendWorld): Mender {
   const spoilt = new Set<string>();
   const triedAside = new Set<string>();
   let checkedAt = Number.NEGATIVE_INFINITY;
-  /** By error: the number of rebuilds when it occurred. */
+  /** By error: the number of rebuilds that had been made when the error occurred. */
   const metAt = new WeakMap<object, number>();
   const { oneByOne, idle } = createQueue();
   let rebuilds = 0;

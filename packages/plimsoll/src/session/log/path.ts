@@ -14,7 +14,7 @@ import {
 import { foldView, type IndexOf, type Range, type View, wholeView } from "./view.ts";
 
 export interface Path extends Conversation {
-  /** Edits of this branch are active here, and those of the branches that it came from. Absent: edits of every branch. */
+  /** Only edits of this branch, and of the branches that it came from, are active. Absent: edits of every branch are active. */
   readonly branch?: string;
   /** The content of a message, even if the request only names it. */
   contentAt(index: number): Uint8Array;
@@ -186,7 +186,7 @@ interface PlaceHere {
   readonly isWhole: boolean;
 }
 
-/** By number: the places on this path where each message is said, in its own place or as an echo. */
+/** By number of a message: the places on this path where the message or an echo of it is. */
 function placesOn(path: Path, { echoes }: Echoing): ReadonlyMap<number, readonly PlaceHere[]> {
   const placesBySeq = new Map<number, PlaceHere[]>();
   for (let index = 0; index < path.length; index++) {
@@ -253,7 +253,7 @@ export function anchorOf(log: SessionLog, path: Path, branch: BranchState): stri
   return path.chainAt(end - 1) ?? "";
 }
 
-/** A client that has rewritten at most this many messages probably does so with every request. It has not gone back. */
+/** A client that has rewritten at most this many messages probably does so with every request, and has not gone back. */
 const longestRewritten = 8;
 
 /** Number of messages that the client will send again unchanged. */

@@ -74,7 +74,7 @@ export function reportEnforced(
     reported,
     isFinal ? "RECOVERY_TRIGGERED" : "TOKEN_LIMIT_EXCEEDED",
     isFinal
-      ? "Still over limit after shrink: this turn is sent as the last one."
+      ? "Still over the limit after compaction: this turn is sent as the last one."
       : "The request does not fit, and nothing more can be taken out.",
     { tokens, limit },
   );

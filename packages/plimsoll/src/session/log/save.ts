@@ -28,7 +28,7 @@ export interface SaverWorld {
   readonly store: Store;
   readonly bus: EventBus;
   readonly now: () => number;
-  /** Learns the result of every commit: problems of the store only show when it is used. */
+  /** Receives the result of every commit, because problems of the store only show when it is used. */
   readonly health: StoreHealth;
   /** Drops a log that no longer matches the store. The session is read from the store again. */
   readonly forget: (log: SessionLog) => void;
@@ -133,7 +133,7 @@ async function flush(log: SessionLog, world: SaverWorld): Promise<Saved> {
   const moved = [...log.branches.values()].filter(({ isChanged }) => isChanged);
   const { isMemoryChanged } = log;
   if (batch.length === 0 && moved.length === 0 && !isMemoryChanged) return "stored";
-  // All from the same moment: a branch that moves on meanwhile must not point to messages outside this batch.
+  // The frame is made at the same moment as the batch, so that no branch in it points to messages outside the batch.
   const targets = world.targetMemories?.takeUnsaved() ?? [];
   const frame = frameOf(log, moved, targets);
   for (const branch of moved) branch.isChanged = false;
@@ -159,7 +159,7 @@ async function flush(log: SessionLog, world: SaverWorld): Promise<Saved> {
   }
 }
 
-/** Another process has written first, or there is too much to write: the same batch would fail every time. */
+/** Whether the same batch would fail every time: another process has written first, or there is too much to write. */
 function isHopeless(log: SessionLog, error: unknown): boolean {
   return isConflict(error) || log.unsaved.length > maxUnsavedWrites;
 }

@@ -36,7 +36,7 @@ export interface Expansion extends Range {
 export interface View {
   /** The active edits, ordered by number. */
   readonly edits: readonly Edit[];
-  /** They do not overlap, and are in the order of the path. */
+  /** Gaps do not overlap, and are in the order of the path. */
   readonly gaps: readonly Gap[];
   /** By index of the message. Never inside a gap. */
   readonly replacements: ReadonlyMap<number, readonly Replacement[]>;
@@ -50,13 +50,13 @@ export interface View {
    * may have searched for them.
    */
   readonly searchNote?: string;
-  /** They do not overlap, and never begin or end inside a gap. */
+  /** Expansions do not overlap, and never begin or end inside a gap. */
   readonly expansions: readonly Expansion[];
   /** Answers whose lookup was reverted. They are shown as the client sends them, without anything bound to the lookup. */
   readonly contractions: readonly Expansion[];
 }
 
-/** A pin set by hand always counts. A pin made by an undo gives way before a turn would have to be the last one. */
+/** A pin set by hand always counts. A pin made by an undo is ignored if otherwise this turn would have to be the last one. */
 export interface Pin extends Range {
   readonly isByHand: boolean;
 }
@@ -141,8 +141,9 @@ export function revertedIn(edits: readonly Edit[]): ReadonlySet<number> {
 }
 
 /**
- * Numbers of the edits to revert so that the view is as it was after edit `to`. A revert of an edit that was made since may stay.
- * Reverting a restore brings back the edits that it had reverted, so those made since must be reverted as well.
+ * Numbers of the edits to revert so that the view is as it was after edit `to`. A revert may stay if the edit that it cancels is
+ * later than `to`. Reverting a restore makes the edits that it cancelled active again, so any of them later than `to` must be
+ * reverted, too.
  */
 export function madeSince(edits: readonly Edit[], to: number): readonly number[] {
   const gone = new Set<number>();
@@ -218,7 +219,7 @@ function notedIn(here: readonly Edit[]): Pick<View, "searchNote"> {
   return action?.kind === "tools" ? { searchNote: action.note } : {};
 }
 
-/** If there are several, the last one wins. */
+/** If several edits select tools, the last one wins. */
 function toolSelectionIn(active: readonly Edit[]): Pick<View, "tools"> {
   const action = active.findLast((edit) => edit.action.kind === "tools")?.action;
   if (action?.kind !== "tools") return {};
@@ -226,7 +227,7 @@ function toolSelectionIn(active: readonly Edit[]): Pick<View, "tools"> {
   return { tools: { kept, loaded, note } };
 }
 
-/** One per answer, because a request that was sent twice may have been answered in the same words. */
+/** At most one expansion per answer, because a request that was sent twice may have been answered twice in the same words. */
 function expansionsOf(
   active: readonly Edit[],
   expanding: readonly Edit[],

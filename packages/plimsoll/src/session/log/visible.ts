@@ -1,6 +1,6 @@
 /**
  * Which messages a conversation may look up: those on its own path from the root to its tip, and those that its client left
- * behind when it rewound or compacted. It may never look up another branch, although one session keeps both.
+ * behind when it rewound or compacted. It may never look up any other branch, even in the same session.
  */
 
 import { pathTo, type SessionLog } from "./log.ts";
@@ -18,13 +18,13 @@ export function visibleOn(
   const path = new Set(pathTo(log, tip).map(({ seq }) => seq));
   return (seq) => {
     const node = log.nodes.get(seq);
-    // The system prompt that a session began with may be another client's: it was not part of the proof of ownership.
+    // The session's first system prompt may belong to another client: a client joins without proving that it knows the prompt.
     if (node === undefined || (hasOtherLead && log.leading.has(seq))) return false;
     return path.has(seq) || (node.branch !== undefined && own.has(node.branch));
   };
 }
 
-/** The branch, the one that its client left to start it, and so on. */
+/** The branch, the branch that its client left to start it, the branch left before that, and so on. */
 export function ownBranches(
   { branches }: Pick<SessionLog, "branches">,
   branch: string,

@@ -39,7 +39,7 @@ export interface FoundPassage {
 }
 
 export interface OwnAnswers {
-  /** Contract: never rejects. The text takes at most the room, or says in a sentence that there is none. */
+  /** Contract: never rejects. The text takes at most `roomTokens`. If there is too little room, one sentence says so. */
   answer(asker: Asker, call: OwnCall): Promise<OwnAnswer>;
   /** Contract: rejects with SESSION_UNKNOWN if the tenant has no such session. */
   search(
@@ -187,7 +187,7 @@ function failed(text: string): OwnAnswer {
   return { text, isError: true };
 }
 
-/** Only Plimsoll's own sentences are sent to a model, because others may mention files. */
+/** Only Plimsoll's own sentences are sent to a model, because other error messages may mention files. */
 function failedBy(error: unknown): OwnAnswer {
   const reason = PlimsollError.is(error) ? errorMessage(error) : answerTexts.unknownFailure;
   return failed(answerTexts.failed(reason));
@@ -208,7 +208,7 @@ function countInPieces(count: (text: string) => number, text: string): number {
   return tokens;
 }
 
-/** For texts that were not made to fit: sentences, and texts by others. Each step removes at least a tenth. */
+/** Cuts a text that was not written to fit the room, such as an error message. Each step removes at least a tenth. */
 function cut(text: string, roomTokens: number, count: (text: string) => number): string {
   let kept = text;
   for (let tokens = count(kept); tokens > roomTokens && kept.length > 1; tokens = count(kept)) {

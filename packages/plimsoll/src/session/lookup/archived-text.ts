@@ -22,7 +22,7 @@ import {
 
 export type ArchivedText =
   | { readonly kind: "text"; readonly what: string; readonly bytes: Uint8Array }
-  /** Not a text. `what` says what it is instead, and how large. */
+  /** Content that is not text. `what` describes its kind and size. */
   | { readonly kind: "other"; readonly what: string }
   | { readonly kind: "absent" };
 
@@ -76,11 +76,11 @@ interface Where {
   readonly store: Bodies;
   readonly session: string;
   readonly wire: Wire | undefined;
-  /** Nothing is revealed about other messages, not even which tool they called. */
+  /** Whether the asker may see a message. Nothing is revealed about other messages, not even the tools that they called. */
   readonly isVisible?: (seq: number) => boolean;
 }
 
-/** Uses the client's spelling of a message if there is one, because that text was cut. */
+/** Prefers the client's spelling of a message, because it is the client's text that was cut from the request. */
 async function bodiesOf(
   { store, session }: Where,
   seqs: readonly number[],
@@ -142,8 +142,8 @@ async function openPart(where: Where, source: PartSource): Promise<ArchivedText>
 }
 
 /**
- * The text whose size and lines the reference gave: a text, even inside a document; for a result with several blocks, their texts
- * and not the JSON around them. Undefined: the part is read as the bytes in which it came.
+ * The text of a part, as the reference counted its size and lines. A text inside a document is a text, too. For a result with
+ * several blocks, this is their texts without the JSON around them. Undefined: the part is read as its original bytes.
  */
 function textIn(part: Part | undefined): string | undefined {
   switch (part?.kind) {

@@ -57,7 +57,7 @@ export function scanString(
   return collector.result();
 }
 
-/** Contract: may take forever, as patterns may. The caller must be able to stop it. */
+/** Contract: may never return, because some patterns take forever. The caller must be able to stop it. */
 export function scanPattern(
   bytes: Uint8Array,
   pattern: RegExp,

@@ -53,7 +53,7 @@ async function indexFor({ key, messages, hasVectors }: RecallJob): Promise<Kept 
   return { ...indexMessages(messages, vectors === undefined ? {} : { vectors }), chars };
 }
 
-/** Nobody will ask for an older state of the same session again. */
+/** Drops other indexes of the same session, because nobody will ask for an older state again; then the oldest of the rest. */
 function makeRoom(key: string, chars: number): void {
   const session = key.slice(0, key.indexOf("#") + 1);
   for (const other of [...kept.keys()]) if (other.startsWith(session)) kept.delete(other);

@@ -91,7 +91,7 @@ export function buildRecall(messages: readonly Message[], parts: RecallParts = {
   };
 }
 
-/** Contract: the passages take at most the budget, each its tokens and 4 more. The most relevant one comes first. */
+/** Contract: the passages take at most the budget. Each counts as its tokens plus 4. The most relevant passage comes first. */
 export function recall(
   index: RecallIndex,
   query: string,
@@ -125,7 +125,7 @@ function passage(index: RecallIndex, run: Run, relevance: Float64Array): Passage
 
 /** A passage that is less relevant than this, compared with the best one, is not worth its tokens. */
 const leastRelevance = 0.1;
-/** An average. Counting all passages would take longer than finding them. */
+/** Average number of characters per token. Counting all passages would take longer than finding them. */
 const tokenChars = 4;
 
 function candidate(
@@ -142,7 +142,7 @@ function candidate(
   };
 }
 
-/** Bonus for a speaker whom the query names, who usually has more to say about it than others. */
+/** Bonus for passages by a speaker whom the query names. That speaker usually has more to say about the subject than others. */
 const speakerFactor = 1.3;
 
 function relevanceOf(

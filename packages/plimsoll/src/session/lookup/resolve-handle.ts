@@ -18,8 +18,8 @@ export interface Owner {
 
 export interface References {
   /**
-   * Contract: if anything is wrong with a reference, it is absent, and nobody learns why. Plimsoll only compares it with names in
-   * the store. It never becomes part of anything else.
+   * Contract: if anything is wrong with a reference, its content is "absent", and nobody learns why. Plimsoll only compares the
+   * reference with names in the store, and uses it for nothing else.
    */
   open(owner: Owner, refId: string): Promise<ArchivedText>;
   close(): void;

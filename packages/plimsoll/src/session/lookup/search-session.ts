@@ -107,7 +107,7 @@ export function createSessionSearch(world: SearchWorld): SessionSearch {
               }),
             }
           : await searchInThread(session, nodes, {
-              // Identifies exactly these messages. A rewound branch may have as many messages, but different ones.
+              // Identifies exactly these messages. A rewound branch may have the same number of messages, but different ones.
               key: [session.id, scope?.branch ?? "", nodes.length, nodes.at(-1)?.seq ?? 0].join(
                 "#",
               ),

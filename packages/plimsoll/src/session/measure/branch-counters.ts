@@ -45,7 +45,7 @@ function storedCalibration(
   };
 }
 
-/** By the provider's reports so far. Without reports, both sides count alike. */
+/** The token scale, from the provider's reports so far. It is 1 if there are no reports. */
 export function scaleOf({ counters }: Pick<BranchRecord, "counters">): TokenScale {
   return scaleBy(counters?.calibration?.factor ?? 1);
 }

@@ -1,4 +1,4 @@
-/** Corrects token counts by reported usage, per session and target. The correction of the target is a session's first guess. */
+/** Corrects token counts by reported usage, per session and target. A new session starts with its target's correction. */
 
 import {
   type ByComponent,
@@ -17,7 +17,7 @@ export interface Calibrations {
   correct(log: SessionLog, target: Target, measured: Measurement): Measurement;
   /** Reported tokens for each token that Plimsoll counts. */
   factors(log: SessionLog, target: Target): ByComponent;
-  /** The same for new words of a conversation: the highest factor so far. */
+  /** The factor for new text of a conversation: the highest one so far. */
   steepest(log: SessionLog, target: Target): number;
   /** Whether the provider has reported usage for this target yet, in any session. */
   isReportedFor(target: Target): boolean;
@@ -79,13 +79,13 @@ export function byComponent({ system, skills, tools, conversation }: Measurement
 
 export interface ReportedRequest {
   readonly target: Target;
-  /** Before correction. */
+  /** Plimsoll's count of the request, before correction. */
   readonly measured: Measurement;
-  /** Tokens of the lookups after it, as Plimsoll counts them. */
+  /** Tokens of the lookups that followed the request, as Plimsoll counts them. */
   readonly lookedUpTokens?: number | undefined;
 }
 
-/** The next projection of the branch starts from this report. If the report is implausible, it starts from none. */
+/** Makes this report the basis of the branch's next projection. If the report is implausible, the projection has no basis. */
 export function takeBasis(
   branch: BranchState,
   { target, measured, lookedUpTokens = 0 }: ReportedRequest,

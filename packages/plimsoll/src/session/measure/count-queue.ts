@@ -104,7 +104,7 @@ function startCountWorker(): Worker {
   });
 }
 
-/** The first job, and the ones after it for the same tokenizer, as long as they are small together. */
+/** Takes the first job, and the jobs right after it for the same tokenizer, up to the size of one batch. */
 function takeBatch(waiting: Job[]): readonly Job[] {
   let chars = 0;
   const end = waiting.findIndex((job, index) => {

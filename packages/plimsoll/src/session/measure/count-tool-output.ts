@@ -1,4 +1,4 @@
-/** Counts content before it joins the conversation, at once and with every tokenizer that may apply to it. */
+/** Counts content before it joins the conversation, without waiting, and with every tokenizer that may apply to it. */
 
 import { findModel } from "../../budget/catalogue.ts";
 import { countables } from "../../budget/measure.ts";
@@ -25,7 +25,7 @@ export interface Weighing {
 
 /** Longer texts are counted in pieces of this many characters. Each piece adds at most one token. */
 const pieceChars = 8192;
-/** Maximum number of characters to count; the rest is guessed. Nobody waits for the count of a file that will not fit. */
+/** Maximum number of characters to count; the rest is guessed. A text that is longer than this will not fit anyway. */
 const countedCharsMax = 4 * 1024 * 1024;
 const usualTokenizer = "tiktoken:o200k_base";
 
@@ -45,7 +45,7 @@ export function createScales(
   const corrected = (tokens: number): number => Math.ceil(inProviderTokens(tokens, scale));
   return {
     ready: async () => {
-      // A loaded tokenizer also counts the empty text.
+      // If a tokenizer cannot count the empty text now, it is not loaded yet.
       for (const id of ids) if (counter.countNow(id, "") === undefined) await counter.prepare(id);
     },
     count: (text) => corrected(most([text])),
@@ -68,7 +68,7 @@ function countWith({ countNow }: NowCounter, id: string, text: string): number {
   return tokens;
 }
 
-/** For tokenizers that are too slow to be asked at once. The guess is rather too high. */
+/** Used if a tokenizer cannot count a text without waiting. The guess is more often too high than too low. */
 const guessed = { charsPerToken: 3.5, bytesPerToken: 4 };
 
 function guess(text: string): number {

@@ -5,11 +5,11 @@ import type { Message, Part, ToolCallPart } from "../../message/message.ts";
 import { shortHash } from "../../store/chain.ts";
 import type { Marks } from "../log/log.ts";
 
-/** Some clients put such notes into the user's messages, and remove them again with the next request. */
+/** Some clients add reminders in this form to the user's messages, and remove them again with the next request. */
 const reminder = /^\s*<system-reminder>/;
 
 /**
- * Hash of what a message says, whatever clients change about it. Texts count in one Unicode form and without surrounding space.
+ * Hash of what a message says, without the details that clients change. Texts count in one Unicode form, trimmed.
  * Reasoning and reminders do not count. A message with calls counts only by their names and ids, because a client may spell the
  * arguments differently. A server that numbers its calls gives several answers the same essence; their words distinguish them.
  * Null: the message says nothing.
@@ -28,7 +28,7 @@ export function essenceOf(role: Message["role"], parts: readonly Part[]): string
   return essentials.length === 0 ? null : hashOf(essentials);
 }
 
-/** Empty if a call has no id. Then its arguments count, too. */
+/** The calls of a message, if every call has an id. Otherwise empty: without an id, the arguments of a call count, too. */
 function namedCalls(parts: readonly Part[]): readonly ToolCallPart[] {
   const calls = callsIn(parts);
   return calls.every(({ id }) => id !== "") ? calls : [];
@@ -62,7 +62,7 @@ function hashOf(essentials: unknown): string {
   return shortHash(JSON.stringify(essentials));
 }
 
-/** Without whitespace, because clients join texts and wrap them differently. */
+/** Ignores whitespace, because clients join texts and wrap them differently. */
 function wordsOfText(text: string): readonly string[] {
   const words = text.normalize("NFC").replaceAll(/\s+/g, "");
   return words === "" ? [] : [words];
@@ -78,7 +78,7 @@ function wordsOfCall({ name, id, input }: ToolCallPart): CallWords {
   return { name, id, input: wordsOfInput(input) };
 }
 
-/** Parsing would lose digits of a number that does not fit into a double. */
+/** Matches what may be a number that does not fit into a double. Parsing it would lose digits. */
 const longNumber = /[0-9.]{16}|[0-9][eE][+-]?[0-9]/;
 
 /** The arguments in canonical form: no whitespace between them, and the keys in one order. */
@@ -91,7 +91,7 @@ function wordsOfInput(input: string): string {
   }
 }
 
-/** The texts and calls of a spelling that the message itself does not have. */
+/** The texts and calls that are in the client's spelling of a message, but not in the message itself. */
 export function newPartsIn(spelled: Message, { parts }: Message): readonly Part[] {
   const essentials = parts.flatMap((part) => (part.kind === "text" ? wordsOfText(part.text) : []));
   const calls = new Set(callsIn(parts).map((call) => hashOf(wordsOfCall(call))));
@@ -101,10 +101,10 @@ export function newPartsIn(spelled: Message, { parts }: Message): readonly Part[
   });
 }
 
-/** A random id has at least this many digits and capital letters. Nobody meets such an id by chance. */
+/** A random id has at least this many digits and capital letters. Such an id does not occur twice by chance. */
 const drawnLength = 6;
 
-/** Whether a server has counted this id up, as in `call_0` and `functions.read:12`. Other answers may have the same id. */
+/** Whether a server made this id by counting up, as in `call_0` and `functions.read:12`. Other answers may have the same id. */
 function isNumber(id: string): boolean {
   return id.replaceAll(/[a-z]+|[^0-9A-Za-z]/g, "").length < drawnLength;
 }

@@ -53,7 +53,7 @@ interface Facts {
   readonly essence?: string | null;
   readonly looseIdentity?: string;
   readonly counts: Map<string, Count>;
-  /** Rulers for which counting failed, so that the count is a guess. It is counted again next time. */
+  /** Rulers for which counting failed, so that the count is a guess. The message is counted again next time. */
   readonly guessed: Set<string>;
   /** Properties that only some messages have. */
   readonly traits: Pick<LogMessage, "media" | "names" | "isCompaction" | "isTools" | "marks">;
@@ -151,7 +151,7 @@ function countablesOf(message: Message, { media, textsOf }: Ruler): Countables {
   return textsOf === undefined ? usual : { ...usual, texts: textsOf(message) };
 }
 
-/** A tokenizer makes about one token of four characters. A guess should rather be too large. */
+/** Most texts have about four characters per token. This is lower, because a guess should be too large rather than too small. */
 const charactersPerToken = 3.5;
 
 /** Contract: rejects only if there is no such tokenizer. Otherwise it guesses, because a request needs counts to go on. */
@@ -206,7 +206,7 @@ function parseMessage(wire: Wire, bytes: Uint8Array): Parsed {
 
 const decoder = new TextDecoder();
 const longNumber = /[0-9]{16}/;
-/** May be a number that does not fit into a double. Most texts have none, and are not parsed twice. */
+/** Matches what may be a number that does not fit into a double. Most texts have none, and are not parsed twice. */
 const oddNumber = /[0-9.]{16}|[0-9][eE][+-]?[0-9]/;
 
 /** Keeps ids apart that differ only beyond 2^53, although JSON.parse reads them as the same number. */

@@ -1,8 +1,8 @@
 /**
  * Asks providers to count preambles. A preamble that fills a good part of the window decides how much fits into the first turns,
  * and Plimsoll's estimate of it may be far off. If the provider counts free of charge, Plimsoll asks once for each list of tools.
- * The estimate itself does not change, so that it can be compared with those of later turns. The provider's count becomes the
- * first guess of the session's correction. After the first report of usage, asking is no longer needed.
+ * The estimate itself does not change, so that it can be compared with those of later turns. Instead, the session's correction
+ * starts from the provider's count. After the first report of usage, Plimsoll no longer needs to ask.
  */
 
 import { BoundedMap } from "../../bounds/bounded-map.ts";

@@ -27,9 +27,9 @@ const decoder = new TextDecoder();
 const encoder = new TextEncoder();
 
 export interface PreambleReader {
-  /** From the slices of a body. */
+  /** Reads the preamble of a request from its body. */
   read(body: Uint8Array, request: WireRequest, target: Target): Promise<Preamble>;
-  /** From the JSON text of system prompt and tools, as the wire has them. */
+  /** Makes a preamble from the JSON texts of the system prompt and the tools, in the format of the wire. */
   make(text: PreambleText, target: Target): Promise<Preamble>;
 }
 
@@ -103,8 +103,8 @@ function packPreamble({ system, tools }: PreambleText): Pick<Preamble, "hash" | 
 }
 
 /**
- * The preamble as it is stored with a turn. Some wires have the system prompt among the messages. If this turn brought another
- * one than the log has, it is stored in the preamble, as `"leading"`.
+ * The preamble as it is stored with a turn. Some wires have the system prompt among the messages. If this turn brought a
+ * different one from the log's, the new one is stored in the preamble, as `"leading"`.
  */
 export function storedPreamble(
   preamble: Pick<Preamble, "hash" | "bytes">,
@@ -169,7 +169,7 @@ export function storedLeadingMessages(preamble: Uint8Array | undefined): readonl
 export interface Totals {
   readonly system: Count;
   readonly conversation: Count;
-  /** There were only system messages so far. They belong to the system prompt, wherever the wire puts them. */
+  /** Whether there were only system messages so far. Those belong to the system prompt, wherever the wire puts them. */
   readonly isLeading: boolean;
 }
 

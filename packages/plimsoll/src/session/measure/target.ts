@@ -43,9 +43,9 @@ export interface Targets {
   resolve(provider: string, wire: Wire, request: Wanted): Target;
   /** The targets that may be tried for a model, the requested one first. All have the same provider and wire. */
   candidates(provider: string, wire: Wire, request: Wanted): readonly [Target, ...Target[]];
-  /** Call this when a provider names its model's window. A smaller one than known is believed for a while. */
+  /** Call this when a provider names its model's window. If it is smaller than the known window, Plimsoll uses it for a while. */
   learnWindow(target: Target, tokens: number): void;
-  /** Call this when a server does not defer tools after all. Plimsoll does not ask it to for a while. */
+  /** Call this when a server does not defer tools after all. Plimsoll then stops asking it to, for a while. */
   distrust(target: Target): void;
   /** The same target with a smaller window, after its provider refused a request of about that size. */
   narrowed(target: Target, window: number | undefined): Target;
@@ -118,7 +118,7 @@ export function createTargets(
       defersNatively:
         wire.tools.deferral !== undefined &&
         (settings?.native_tool_deferral ??
-          // Other servers that use this wire may not support it, so it must be configured for them.
+          // Other servers that use this wire may not support deferral, so it must be configured for them.
           (isVendors(provider, settings, wire) && wire.tools.deferral.models.test(model))),
     };
   };
@@ -157,7 +157,7 @@ function rulerOf(
     key: [tokenizer, JSON.stringify(media), schemaFactor].join("\0"),
     tokenizer,
     media,
-    // A configured tokenizer is exact without it.
+    // This figure belongs to the catalogue's tokenizer. A configured tokenizer is exact without it.
     toolPromptTokens: tokenizer === facts.tokenizer ? facts.toolPromptTokens : undefined,
     schemaFactor,
   };

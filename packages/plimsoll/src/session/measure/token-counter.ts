@@ -31,12 +31,12 @@ export interface SessionTokenCounter {
   ): Promise<readonly Count[]>;
   /** The count, if it is known or quick to make: the text is short and its tokenizer is loaded. */
   countNow(tokenizerId: string, text: string): Count | undefined;
-  /** Loads a tokenizer before its first use. A vocabulary takes up to 0.3 s, 80 ms of it without a break. */
+  /** Loads a tokenizer before its first use. A vocabulary takes up to 0.3 s, and blocks the event loop for 80 ms of that time. */
   prepare(tokenizerId: string): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Maximum number of texts at once. Tens of thousands of promises would cost more in garbage collection than counting. */
+/** Maximum number of texts counted at once. Tens of thousands of promises would cost more in garbage collection than counting. */
 const textsPerStep = 512;
 
 export function createTokenCounter(options: TokenCounterOptions = {}): SessionTokenCounter {
@@ -103,7 +103,7 @@ function upperBound(text: string): Count {
   return { tokens: Buffer.byteLength(text), certainty: "bound" };
 }
 
-/** The cost of counting, in characters for a usual tokenizer. Those of Hugging Face are some thirty times slower. */
+/** The cost of counting. The unit is one character with a usual tokenizer. Hugging Face's are some thirty times slower. */
 function costOf(tokenizerId: string, text: string): number {
   return tokenizerId.startsWith("hf:") ? text.length * 32 : text.length;
 }
@@ -143,7 +143,7 @@ async function readJson(path: string): Promise<unknown> {
 
 interface MainThread {
   hasRoom(cost: number): boolean;
-  /** Resolves when this much work may be done; undefined: now. First come, first served, and never much in one turn. */
+  /** Resolves when work of this cost may start; undefined: it may start now. First come, first served, a little in each turn. */
   pass(cost: number): Promise<void> | undefined;
 }
 
@@ -187,7 +187,7 @@ function createMainThread(backlogMax: number): MainThread {
 
 /** Longer texts are hashed in steps of this many characters. */
 const hashStepChars = 1_048_576;
-/** The cost of hashing, compared with counting: for each text, and for each character. */
+/** The cost of hashing, per text and per character, in the same unit as the cost of counting. */
 const hashCost = { text: 32, character: 1 / 32 };
 
 async function contentKey(text: string, mainThread: MainThread): Promise<string> {

@@ -34,7 +34,7 @@ export interface Question extends Omit<OneQuestion, "model"> {
 /** In bytes. No answer within its token limit is nearly this large. */
 const maxBytes = 4_000_000;
 
-/** Asks once: no second attempt, no redirects. Contract: rejects unless the server answers in its own form. */
+/** Asks once: no second attempt, no redirects. Contract: rejects if the answer is not in the format of its provider. */
 export async function askModel(
   settings: ModelSettings,
   outside: ModelOutside,

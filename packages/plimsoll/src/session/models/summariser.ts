@@ -32,7 +32,7 @@ export interface SummariserTask {
   readonly signal: AbortSignal;
 }
 
-/** The text is as the model wrote it. It must pass the survival gate before anybody sees it. */
+/** The text is as the model wrote it. It must pass the survival gate (compact/summary/survival.ts) before it is used. */
 export type ModelSummary =
   | { readonly kind: "text"; readonly text: string; readonly usage: Usage }
   | { readonly kind: "failed"; readonly reason: string };

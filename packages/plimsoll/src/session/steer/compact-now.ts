@@ -23,9 +23,9 @@ import type { TurnContext } from "../turn/context.ts";
 import { type DraftWorld, type StoredPlace, storedDraft } from "./draft-from-store.ts";
 
 export interface CompactOptions {
-  /** How much of the middle to keep … */
+  /** How much of the middle to keep. Set either this or `budget`. */
   readonly keep?: Keep;
-  /** … or how many tokens to compact to. Without either, it goes as deep as a turn would. */
+  /** The number of tokens to compact to. Without `keep` and `budget`, the goal is the same as in a turn. */
   readonly budget?: number;
 }
 
@@ -96,7 +96,7 @@ export async function resetNow(
   return done;
 }
 
-/** An undo pins what it brings back, so that no turn takes it out again. A user who asks for a fresh start wants it out, too. */
+/** An undo pins the content that it brings back, so that no turn takes it out. A fresh start by hand takes it out anyway. */
 function overUndone(strategy: Strategy): Strategy {
   return {
     ...strategy,
@@ -174,7 +174,7 @@ function headOf(draft: Draft, { measured: { total, conversation } }: Sized): num
   return total - conversation + firstWordsTokens(draft);
 }
 
-/** Stores the compaction. Undefined: it is stored. Otherwise, why nothing has changed. */
+/** Stores the compaction. Returns undefined if it is stored, otherwise the reason why nothing has changed. */
 async function keep(
   store: EditStore,
   draft: Draft,

@@ -24,7 +24,7 @@ import type { TurnContext } from "../turn/context.ts";
 
 /** The services that steering needs. */
 export interface SteerContext extends TurnContext {
-  /** The picture of a window that people see, and its size as they see it. */
+  /** Makes the picture of a window that people see, with the sizes that it shows. */
   readonly picture: Pictures;
 }
 

@@ -13,7 +13,10 @@ export interface SteeredSize {
   readonly tooMany: number;
 }
 
-/** Contract: throws a PlimsollError that says how much too large it is. If nobody knows the window, nothing is refused. */
+/**
+ * Contract: if the view is too large, throws a PlimsollError that says by how much. A limit that comes only from a guessed window
+ * refuses nothing.
+ */
 export function checkRoom(
   world: Pick<TurnContext, "config">,
   { branch, lastTurn }: StoredPlace,

@@ -27,11 +27,11 @@ export interface CompactThreadOptions {
   readonly excerptTimeoutMs?: number;
 }
 
-/** This much keeps the event loop busy for some 50 ms at most, whatever the content. */
+/** Work on a conversation of this size keeps the event loop busy for at most about 50 ms, whatever the content. */
 const usualInPlaceBytes = 32_768;
-/** Validation is far less work than an excerpt: this much takes about 20 ms. */
+/** In characters. Validation is far less work than an excerpt: a request of this size takes about 20 ms. */
 const validatedInPlaceChars = 524_288;
-/** In milliseconds, and long enough for a busy machine: giving up would mean truncating instead of choosing. */
+/** In milliseconds. Long enough for a busy machine, because without an excerpt the conversation would be truncated instead. */
 const timeouts = { excerpt: 60_000, receipt: 60_000 };
 /**
  * In milliseconds. The next compaction may come soon, and starting a thread takes longer than most excerpts. But a thread that
@@ -60,7 +60,7 @@ export function createCompactThreads(options: CompactThreadOptions = {}): Compac
     );
     if (outcome.kind === "too-slow") throw new Error("it took too long");
     if (outcome.kind === "closed") throw new Error(closedReason);
-    // If there is no thread, it is better to make others wait than to go without the excerpt.
+    // If there is no thread, it is better to block other requests for a moment than to do without the excerpt.
     if (outcome.kind === "failed") return makeExcerpt(conversation, goal);
     const { answer } = outcome;
     if (answer.kind === "excerpt") return answer.made;

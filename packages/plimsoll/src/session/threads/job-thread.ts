@@ -13,7 +13,7 @@ export interface JobThreadOptions {
   readonly waitingMax: number;
 }
 
-/** Called only when it is the job's turn, so that a waiting job keeps no second copy of anything. */
+/** Called only when it is the job's turn, so that a waiting job keeps no copy of its data. */
 export type MakeJob = () => { readonly job: unknown; readonly transfer?: readonly ArrayBuffer[] };
 
 export type JobOutcome<A> =
@@ -88,7 +88,7 @@ export function createJobThread<A>(options: JobThreadOptions): JobThread<A> {
 }
 
 interface JobLimit<A> {
-  /** Resolves if the thread does not begin in time, or then takes too long. */
+  /** Resolves if the thread does not begin the job in time, or takes too long after it has begun. */
   readonly over: Promise<JobOutcome<A>>;
   begin(): void;
   stop(): void;
