@@ -76,7 +76,8 @@ export async function runCompactJsonl(
 }
 
 /**
- * The case files count a message in its searchable form: its text, then each call after a line feed, with its arguments on lines.
+ * The texts of a message whose tokens the case files count: its searchable form, which is its text and, after a line
+ * feed each, its calls, with every argument on its own line.
  */
 export function countedTexts(message: Message): readonly string[] {
   const isBareCall = message.parts[0]?.kind === "tool-call";

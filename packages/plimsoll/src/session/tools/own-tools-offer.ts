@@ -1,4 +1,4 @@
-/** Plimsoll's own tools in a request. From the first edit that leaves a handle, they are the same bytes in the same place. */
+/** Plimsoll's own tools in a request. Once an edit has left a handle, every request has them as the same bytes at the same place. */
 
 import { BoundedMap } from "../../bounds/bounded-map.ts";
 import { addCounts, type Measurement, measurement } from "../../budget/measure.ts";
