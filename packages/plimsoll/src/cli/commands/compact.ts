@@ -76,8 +76,8 @@ export async function runCompactJsonl(
 }
 
 /**
- * The texts of a message whose tokens the case files count: its searchable form, which is its text and, after a line
- * feed each, its calls, with every argument on its own line.
+ * The case files count the tokens of a message's searchable form: its text, and then its calls.
+ * A line feed comes before each call, and the arguments are on lines of their own.
  */
 export function countedTexts(message: Message): readonly string[] {
   const isBareCall = message.parts[0]?.kind === "tool-call";

@@ -45,7 +45,7 @@ const figures = {
   },
   requests: {
     kind: "counter",
-    help: "Turns, by provider, outcome (what Plimsoll did) and status (complete or failed).",
+    help: "Turns, by provider, by outcome (what Plimsoll did) and by status (complete, incomplete, failed or aborted).",
     prometheus: "plimsoll_requests_total",
     labels: ["provider", "outcome", "status"],
   },

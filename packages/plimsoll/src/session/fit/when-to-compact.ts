@@ -43,7 +43,7 @@ interface World {
 
 /** A compaction reduces the request to this share of the limit, so that compactions are rare. */
 const depth = 0.5;
-/** A compaction leaves the conversation at least this share of the room next to the head. */
+/** A compaction does not aim below the head plus this share of the rest of the limit. */
 const restLeft = 0.4;
 
 /** The size to aim for. The head cannot be removed, so enough of the rest stays to be useful. */
@@ -51,7 +51,7 @@ export function usualGoal(limit: number, head: number): number {
   return Math.max(limit * depth, head + (limit - head) * restLeft);
 }
 
-/** The size to aim for if the compaction only saves money: the usual goal, or less if that does not remove half of the rest. */
+/** The size to aim for if the compaction only saves money: at most the usual goal, and at most the head plus half of the rest. */
 function earlyGoal({ limit, projection: { tokens, head } }: AssessedView): number {
   return Math.min(usualGoal(limit, head), head + (tokens - head) * depth);
 }

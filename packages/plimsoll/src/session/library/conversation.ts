@@ -27,7 +27,7 @@ export function useWire(state: SessionState, wire: Wire): void {
     state.log.record = { ...state.log.record, wire: state.wire.name };
 }
 
-/** Adds the messages appended since the last turn to the log. Most of the time that a turn takes is spent here. */
+/** Adds the messages appended since the last turn to the log. A turn's cost depends on these, not on the whole conversation. */
 export async function appendPending(
   context: Pick<TurnContext, "facts">,
   state: SessionState,

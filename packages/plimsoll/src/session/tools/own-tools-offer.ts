@@ -1,4 +1,4 @@
-/** Plimsoll's own tools in a request. Once an edit has left a handle, every request has them as the same bytes at the same place. */
+/** Plimsoll's own tools in a request. After the first edit that leaves a handle, their bytes and their place stay the same. */
 
 import { BoundedMap } from "../../bounds/bounded-map.ts";
 import { addCounts, type Measurement, measurement } from "../../budget/measure.ts";
