@@ -57,7 +57,7 @@ export function editMakingFor(
 /** Maximum number of messages that must be read to find one position in removed content. */
 const messagesPerRun = 100;
 
-/** Cost of one proposal, counted in steps: its message has to be read. */
+/** Amount of work for one proposal, in the unit of `Steps`. Its message has to be read. */
 const costPerProposal = 32;
 
 export async function makeEdits(
