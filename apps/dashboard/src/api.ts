@@ -33,7 +33,7 @@ export interface SessionDetails {
 export interface Branch {
   readonly id: string;
   readonly relation: string;
-  /** Number of its last message. */
+  /** Number of the branch's last message. */
   readonly tip: number | null;
   readonly messages: number;
 }
@@ -67,7 +67,7 @@ export interface CostReport {
     readonly cache: number;
     readonly estimated: number;
   };
-  /** There is more than these sums include. They cover the newest part. */
+  /** True if the sums cover only the newest sessions and turns. */
   readonly isPartial: boolean;
 }
 
@@ -141,7 +141,7 @@ export interface Api {
   session(id: string, signal?: AbortSignal): Promise<SessionDetails>;
   /** The newest `turnsMost` turns. */
   turns(id: string, signal?: AbortSignal): Promise<Listed<TurnPoint>>;
-  /** At a checkpoint, or now. */
+  /** The window at a checkpoint, or now. */
   window(
     id: string,
     options?: OnBranch & { readonly at?: string },
@@ -161,7 +161,7 @@ export interface Api {
     points: OnBranch & { readonly from: string; readonly to?: string | undefined },
     signal?: AbortSignal,
   ): Promise<TextDiff>;
-  /** Of one session, or of all. */
+  /** The cost of one session, or of all sessions. */
   cost(id?: string, signal?: AbortSignal): Promise<CostReport>;
   search(q: string, session: string, signal?: AbortSignal): Promise<Listed<FoundPassage>>;
   archive(
@@ -179,7 +179,7 @@ export interface Api {
 /** Maximum number of turns of a session that the service lists. */
 export const turnsMost = 10_000;
 
-/** A call that takes longer has failed. A compaction that asks a model takes seconds. */
+/** Maximum time for a call, in milliseconds. A compaction that asks a model takes seconds. */
 const patienceMs = 120_000;
 
 interface Call {
@@ -282,5 +282,5 @@ function errorOf(answer: unknown, status: number): ApiError {
   );
 }
 
-/** With the token of this tab. */
+/** The API with the token of this tab. */
 export const api: Api = createApi(tabToken);

@@ -66,7 +66,7 @@ class Live {
   readonly #rows: Gathering = gather((id) => this.#draw(id), timing);
   readonly #finding: Gathering = gather(() => void this.#list(undefined), timing, 2000);
   #stream: EventStream | undefined;
-  /** Answers to requests from before the last start are ignored. */
+  /** Number of starts so far. Answers to requests from before the last start are ignored. */
   #started = 0;
 
   /** Opens the stream with the token of the tab. Closes an open stream first. */
@@ -118,7 +118,7 @@ class Live {
     return () => this.#ofAll.delete(handler);
   }
 
-  /** Called when the stream is back. Events that are not stored were missed, and requests may have failed. */
+  /** Calls the handler when the stream is back. By then, events that are not stored were missed, and requests may have failed. */
   onReconnect(handler: () => void): () => void {
     this.#reconnected.add(handler);
     return () => this.#reconnected.delete(handler);
@@ -157,8 +157,8 @@ class Live {
     const known = this.#known.get(session);
     const changed = withEvent(known, event, this.settings);
     const isPhase = event.type === "context-breaking-update";
-    // An old session that continues may not be listed yet. If the list already had
-    // the end of this turn, it is unknown whether it had counted it.
+    // An old session that continues may not be listed yet. And if the list was read around the end
+    // of this turn, it is unknown whether its figures include the turn. Both need a new list.
     if (changed === undefined || isListedEnd(known, event)) this.#finding.add("sessions");
     if (changed !== undefined && changed !== known)
       this.#set(session, changed, isPhase ? "phase" : "event");
@@ -222,7 +222,7 @@ class Live {
       if (started !== this.#started) return;
       for (const row of items)
         this.#set(row.id, listedRow(row, this.#known.get(row.id), this.settings), "page");
-      // A repeated read of the first page says nothing about what follows the last page.
+      // Only the first read and later pages set `next`. Reading the first page again must not move it back.
       if (after !== undefined || this.listing.kind !== "ready")
         this.next = next === undefined ? undefined : String(next);
       this.listing = { kind: "ready" };

@@ -261,7 +261,7 @@ describe("conversations", () => {
       await details
         .locator("pre")
         .first()
-        .or(details.getByText("It comes before the conversation"))
+        .or(details.getByText("This part comes before the conversation"))
         .waitFor();
       seen.push(...(await details.locator("pre").allTextContents()));
       await page.keyboard.press("ArrowDown");

@@ -6,7 +6,7 @@ import { share, tokens, usd } from "../format.ts";
 export interface Figure {
   readonly label: string;
   readonly value: string;
-  /** Its meaning, in a few words. */
+  /** The meaning of the figure, in a few words. */
   readonly note: string;
 }
 
@@ -26,7 +26,7 @@ export function figuresOf(cost: CostReport): readonly Figure[] {
       note:
         sum === 0
           ? "nothing was sent yet"
-          : `${share(cost.savedTokens / sum)} of what clients sent`,
+          : `${share(cost.savedTokens / sum)} of the clients' tokens`,
     },
     {
       label: "Money saved",

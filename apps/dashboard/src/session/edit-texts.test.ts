@@ -67,7 +67,7 @@ test("all that a compaction took out is told with why, when, and how much", () =
     {
       handle,
       at: 25,
-      what: "Everything that a compaction removed: it had to be smaller",
+      what: "Everything that a compaction removed: the request had to be smaller",
       edit: 2,
       size,
     },

@@ -45,7 +45,7 @@ export type HandleSize = Pick<
   "tokensBefore" | "tokensAfter" | "messagesTakenOut"
 >;
 
-/** Long enough to recognise it. */
+/** The beginning of a handle, long enough to recognise it. */
 export function shortHandle(handle: string): string {
   return handle.length > 12 ? `${handle.slice(0, 11)}…` : handle;
 }

@@ -5,7 +5,7 @@ export interface FillWord {
   readonly isWarning: boolean;
 }
 
-/** Both are shares of the limit or, with a large head, of the room next to it. */
+/** Both arguments are shares of the limit or, if the head is large, of the room that the head leaves. */
 export function fillWord(filled: number, warningThreshold: number): FillWord {
   if (filled >= 1) return { word: "Full", isWarning: true };
   return filled >= warningThreshold

@@ -11,9 +11,9 @@ export interface Range {
 const messagesAtOnce = 6;
 
 /**
- * The range to read next, or undefined if everything was read. The service requires the first
- * message to be on the branch. The last message read is on it, so it is requested again, although
- * it is known. If numbers jump by more than a page, the whole rest is requested.
+ * The range to read next, or undefined if everything was read. The first message of a range must be on the
+ * branch, so the range begins with the last message that was read, which is known to be on it. If the last
+ * page brought nothing new, because the numbers jump by more than a page, the whole rest is requested.
  */
 export function nextRange(
   { first, last }: Range,

@@ -3,7 +3,7 @@ import { reasonWords } from "./reason-words.ts";
 
 test("a reason is told in words; one that is not known, as the service says it", () => {
   expect(["forced", "compact", "by hand"].map(reasonWords)).toEqual([
-    "it had to be smaller",
+    "the request had to be smaller",
     "the window was nearly full",
     "by hand",
   ]);

@@ -7,14 +7,14 @@ import { visible } from "plimsoll/text/unseen";
  */
 const words: Readonly<Record<string, string>> = {
   compact: "the window was nearly full",
-  forced: "it had to be smaller",
-  cold: "the cache had expired, so it was cheaper",
-  pays: "it saves money over the next turns",
+  forced: "the request had to be smaller",
+  cold: "the cache had expired, so the compaction cost little",
+  pays: "the compaction saves money over the next turns",
   media: "more images or documents than the provider accepts",
   skip: "the first model was full",
   schema: "tool schemas took too much",
-  final: "it had to be smaller",
-  refuse: "it had to be smaller",
+  final: "the request had to be smaller",
+  refuse: "the request had to be smaller",
   "by hand": "by hand",
   reset: "a fresh start by hand",
 };

@@ -52,7 +52,7 @@ export class SessionState {
   edits: readonly Edit[] | undefined = $state.raw();
   checkpoints: readonly Checkpoint[] | undefined = $state.raw();
   errors: readonly ErrorRow[] | undefined = $state.raw();
-  /** Why something could not be read. Earlier data stays visible. */
+  /** The reason why data could not be read, by kind. Earlier data stays visible. */
   failures: Partial<Record<Kind, string>> = $state.raw({});
   /** The service does not answer. */
   isOffline: boolean = $state(false);
@@ -124,7 +124,7 @@ export class SessionState {
     return branch === undefined ? {} : { branch };
   }
 
-  /** For actions on a point or an edit, which has its own branch: set only if the user chose another one. */
+  /** For actions on a point or an edit, which has its own branch. Empty unless the user chose a branch. */
   get onChosen(): { readonly branch?: string } {
     return this.branch === undefined ? {} : { branch: this.branch };
   }

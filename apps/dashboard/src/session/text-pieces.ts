@@ -40,7 +40,7 @@ export interface Piece {
   readonly isHit: boolean;
 }
 
-/** More words, or more hits in one passage, would not help the reader. */
+/** Maximum number of words to mark, and of hits in one passage. More would not help the reader. */
 const wordsMost = 16;
 const hitsMost = 500;
 const leastWord = 2;

@@ -46,7 +46,7 @@ export function savedFrom({ outcome, tokensBefore }: TurnPoint): number | undefi
   return changed.has(outcome) ? tokensBefore : undefined;
 }
 
-/** A request that was sent as it came has the same size without Plimsoll, regardless of how it was counted. */
+/** Size of the request without Plimsoll. For a request that was sent as it came, this is the size that was sent. */
 function withoutUs(turn: TurnPoint): number | undefined {
   return turn.outcome === "passthrough" ? turn.measurement.total : savedFrom(turn);
 }
@@ -59,7 +59,7 @@ export interface History {
   readonly isPartial: boolean;
 }
 
-/** In a session, the newest turn's number is the total count. Turns of a branch are counted separately. */
+/** Turns of a whole session are numbered so that the newest has the total count. Turns of a branch are numbered from 1. */
 export function historyOf(
   listed: readonly TurnPoint[],
   counted: number,

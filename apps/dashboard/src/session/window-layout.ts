@@ -26,7 +26,7 @@ export const margin = 6;
 const rowPitch = rowHeight + rowGap;
 
 const rowsLeast = 6;
-/** With more rows, the picture would fill the page. */
+/** Maximum number of rows. With more, the picture would fill the page. */
 const rowsMost = 12;
 /**
  * Minimum length of all rows together in pixels, if there is room. A thousandth of the window is then wide enough to point at.

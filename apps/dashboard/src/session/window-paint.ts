@@ -218,7 +218,7 @@ export function paintPointing(
   outline(sheet, layout, selected, { colour: palette.ink, width: 2.5 });
 }
 
-/** A unit that is too narrow to see is outlined wider than it is. */
+/** Minimum width of an outline, so that even a very narrow unit can be seen. */
 const leastOutline = 3;
 
 function outline(

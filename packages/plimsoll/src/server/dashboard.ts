@@ -32,7 +32,7 @@ const types: ReadonlyMap<string, string> = new Map([
   [".svg", "image/svg+xml"],
 ]);
 
-/** Files of other types do not belong to the dashboard. It never has more files than this. */
+/** Maximum number of files to read. The dashboard never has more. */
 const maxFiles = 100;
 
 /** Empty if the dashboard was not built. */

@@ -76,7 +76,8 @@ export async function runCompactJsonl(
 }
 
 /**
- * The case files count a message in its searchable form: its text, then each call after a line feed, with its arguments on lines.
+ * The case files count the tokens of a message's searchable form: its text, and then its calls.
+ * A line feed comes before each call, and the arguments are on lines of their own.
  */
 export function countedTexts(message: Message): readonly string[] {
   const isBareCall = message.parts[0]?.kind === "tool-call";

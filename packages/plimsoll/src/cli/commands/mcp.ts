@@ -60,7 +60,7 @@ export async function serveStreams(streams: ServedStreams): Promise<void> {
   const bufferedInput = new PassThrough({
     flush: (done) => {
       const settle = (): Promise<void> => unanswered.settled(streams.lastAnswersMs, over.signal);
-      // By then all buffered input has been read.
+      // On the next turn of the event loop, all buffered input has been read.
       setImmediate(() => void settle().then(() => done()));
     },
   });

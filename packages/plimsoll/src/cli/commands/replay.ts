@@ -1,4 +1,4 @@
-/** `plimsoll replay`: what recorded conversations would have cost, with Plimsoll and with other policies. */
+/** `plimsoll replay`: the cost that recorded conversations would have had, with Plimsoll and with other policies. */
 
 import { type Flags, loadSettings } from "../../config/config.ts";
 import { PlimsollError } from "../../message/error.ts";

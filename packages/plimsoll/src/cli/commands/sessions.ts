@@ -53,7 +53,7 @@ export async function runLog(id: string | undefined, flags: LogFlags): Promise<v
     const session = await chooseSession(store, id);
     const snapshot = await store.snapshot(session);
     const isOnBranch = snapshot === undefined ? () => true : onBranch(snapshot, flags.branch);
-    // Parts of an answer that a client sends back in another place are not separate messages.
+    // If a client sends parts of an answer back at another place, they are not shown as separate messages.
     const isShown = (message: MessageRecord): boolean =>
       isOnBranch(message) && (flags.json === true || message.source !== "echo");
     const printing: Printing = {
@@ -76,7 +76,7 @@ export async function runLog(id: string | undefined, flags: LogFlags): Promise<v
   });
 }
 
-/** Includes the messages that it shares with its parent branch. */
+/** The messages of a branch, including those that it shares with its parent branch. */
 function onBranch(
   snapshot: SessionSnapshot,
   wanted: string | undefined,

@@ -135,7 +135,7 @@ async function steerFolder<T extends Steered>(
   }
 }
 
-/** Two writers on one folder would overtake each other, so the running service does the work. */
+/** The running service does the work, because two processes must not write to one folder at the same time. */
 async function steerService<T extends Steered>(
   url: string,
   settings: Settings,

@@ -30,7 +30,7 @@ export interface ProgressOptions {
 export interface ProgressScreen {
   readonly columns: () => number;
   readonly write: (text: string) => void;
-  /** Milliseconds that never decrease. */
+  /** A clock in milliseconds that never goes backwards. */
   readonly now: () => number;
   /** Calls `call` repeatedly. Returns a function that stops it. */
   readonly every: (milliseconds: number, call: () => void) => () => void;

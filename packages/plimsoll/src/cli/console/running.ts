@@ -14,7 +14,7 @@ interface NamedService {
 }
 
 export interface RunningService extends NamedService {
-  /** Problems with its store, one sentence each. */
+  /** Problems with the service's store, one sentence each. */
   readonly problems: readonly string[];
 }
 

@@ -5,7 +5,7 @@ import { getHeapSpaceStatistics, setFlagsFromString } from "node:v8";
 
 /**
  * Maximum size of the young generation. If it stays at its initial megabyte, a service collects it every fourth request. If V8
- * may grow it freely, bodies are freed late, by full collections. `npm run bench -- proxy` shows values in between.
+ * may grow it freely, bodies are freed late, by full collections. To try values in between, run `npm run bench -- proxy`.
  */
 const mostBytes = 8 * 1024 * 1024;
 

@@ -42,7 +42,7 @@ export interface ReportFigures {
   readonly sentTokens: number;
   readonly savedTokens: number;
   readonly savedShare: number;
-  /** As reported, including the model's lookups. Null if not reported. */
+  /** Share of the input that providers read from their cache, lookups included. Null if no provider reported it. */
   readonly cachedShare: number | null;
   readonly readTokens: number;
   readonly usd: Money;

@@ -18,7 +18,7 @@ const headroom = 1.06;
 
 /** One column. The fullest of its turns represents the others. */
 export interface Column {
-  /** Numbers of its turns. 1 is the oldest. */
+  /** Numbers of the column's first and last turn. 1 is the oldest turn. */
   readonly first: number;
   readonly last: number;
   readonly system: number;
@@ -275,7 +275,7 @@ function chart({ title, label, height, columns, scale, layers, hasMarks, legend 
 ${hasMarks === true ? marksOf(columns) : nothing}${numbersOf(columns, whole - 4)}</svg></div></figure>`;
 }
 
-/** Multiples of 1, 2 or 5 times a power of ten. There are three to six of them. */
+/** Three to six round values: multiples of 1, 2 or 5 times a power of ten. */
 function ticksUpTo(most: number): readonly number[] {
   const power = 10 ** Math.floor(Math.log10(most / 3));
   const step = [1, 2, 5, 10].map((times) => times * power).find((one) => most / one <= 5) ?? most;

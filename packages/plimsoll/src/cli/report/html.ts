@@ -85,7 +85,7 @@ function heading({ session, models, turns }: Report, name: string): Markup {
 <div><h1 class="foreign">${name}</h1><dl class="about">${about.map(([term, value]) => html`<div><dt>${term}</dt><dd>${value}</dd></div>`)}</dl></div></header>`;
 }
 
-/** Omits the day if it is the same. */
+/** Omits the day if `beside` is on the same day. */
 function timeOnly(at: number, beside: number): string {
   const [day, time = ""] = timeOf(at).split(" ");
   return timeOf(beside).startsWith(`${day} `) ? time : timeOf(at);

@@ -9,14 +9,14 @@ import { arrow, html, type Markup, nothing, shortened } from "./markup.ts";
 import { messagesOf } from "./window.ts";
 import { counted, timeOf } from "./words.ts";
 
-/** The report shows only the newest. The commands list all. */
+/** Maximum number of groups of edits in the report. It shows the newest; `plimsoll edits` lists all. */
 const mostGroups = 60;
 const mostEditsInGroup = 60;
 const mostErrors = 50;
 const shownAtOnce = 10;
 const whyChars = 300;
 
-/** Lines that can be opened. All but the first ones are folded together. */
+/** Lines that can be opened. Only the newest are shown at once; the older ones are collapsed into one group. */
 export function longList(items: readonly Markup[]): Markup {
   if (items.length === 0) return nothing;
   const isLong = items.length > shownAtOnce + 2;
@@ -47,7 +47,7 @@ export function editList({ edits, picture }: Report): Markup {
 ${rest + left > 0 ? html`<p class="note">${counted(rest + left, "more edit")} ${rest + left === 1 ? "is" : "are"} active, ${left > 0 ? "older or " : ""}inside content that was removed later. <code>plimsoll edits</code> lists all edits.</p>` : nothing}`;
 }
 
-/** These change the model's view without being part of one unit. */
+/** Whether edits of this kind are always listed, because they change the model's view without being part of one unit. */
 function isAlwaysSeen(kind: Edit["action"]["kind"]): boolean {
   return kind === "tools" || kind === "pin";
 }

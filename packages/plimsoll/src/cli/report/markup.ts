@@ -9,7 +9,7 @@ export interface Markup {
 
 type Insertion = string | number | Markup | readonly Markup[];
 
-/** Maximum number of characters of one text, more than anyone reads in a report. So even a line of a megabyte stays a line. */
+/** Maximum number of characters of one text. A longer text, such as a line of a megabyte, is cut. */
 const longestText = 500;
 
 /**

@@ -18,11 +18,11 @@ const usualRows = 8;
 const mostRows = 12;
 /** Above this number of units there are more rows. */
 const manyUnits = 1500;
-/** Narrower blocks are drawn together. */
+/** Minimum width of a separate block. Narrower blocks are drawn together. */
 const leastPixels = 0.5;
 /** If there are more blocks than this, narrower ones are drawn together, so that the file stays small. */
 const mostBlocks = 4000;
-/** Wide enough to point at, and to have a hairline between it and its neighbours. */
+/** Minimum width of a block that users can point at and that has a hairline between it and its neighbours. */
 const toldPixels = 6;
 const mostPins = 200;
 
@@ -49,7 +49,7 @@ export function layoutOf({ units, window, limit, tokens }: WindowPicture): Layou
   };
 }
 
-/** In order, without gaps. The loop ends because there are few blocks as wide as a row. */
+/** The blocks in order, without gaps. The loop ends because few blocks can be as wide as a row. */
 export function blocksOf(picture: WindowPicture, layout: Layout): readonly Block[] {
   for (let least = leastPixels; ; least *= 2) {
     const blocks = blocksFrom(picture, layout, least);

@@ -7,11 +7,11 @@ import { harmless } from "../../text/unseen.ts";
 
 /** Maximum number of characters to process. No line is that wide. */
 const mostCharacters = 2000;
-/** More marks on one letter would be drawn over the lines above. */
+/** Maximum number of marks on one letter. More would be drawn over the lines above. */
 const mostMarks = 2;
 const replacement = "□";
 
-/** Two cells wherever they are shown (Unicode Standard Annex 11, Wide and Fullwidth, without emoji). */
+/** Characters that take two cells in every terminal (Unicode Standard Annex 11, Wide and Fullwidth, without emoji). */
 const wide =
   /[\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{20000}-\u{3fffd}]/u;
 const isShown = /[\p{L}\p{N}\p{P}\p{S}\p{Mc}]/u;
@@ -50,7 +50,7 @@ function soberCharacter(character: string): string {
   return isPlain ? character : replacement;
 }
 
-/** Maximum number of cells that a text takes. Contract: the text is cleaned by `sober`, or Plimsoll's own. */
+/** Maximum number of cells that a text takes. Contract: `sober` has cleaned the text, or Plimsoll itself has written it. */
 export function cellsOf(text: string): number {
   let cells = 0;
   for (const character of text) cells += cellsOfCharacter(character);
@@ -67,7 +67,7 @@ export function clipped(text: string, cells: number): string {
   return cut(sober(text), cells);
 }
 
-/** Contract: the text is cleaned by `sober`, or Plimsoll's own. Text that does not fit ends in an ellipsis. */
+/** Text that does not fit ends in an ellipsis. Contract: `sober` has cleaned the text, or Plimsoll itself has written it. */
 export function cut(text: string, cells: number): string {
   if (cellsOf(text) <= cells) return text;
   let line = "";
@@ -80,7 +80,7 @@ export function cut(text: string, cells: number): string {
   return cells <= 0 ? "" : `${line.trimEnd()}…`;
 }
 
-/** In exactly this many cells. */
+/** The text in exactly this many cells. */
 export function leftIn(text: string, cells: number): string {
   const shown = cut(text, cells);
   return shown + " ".repeat(Math.max(0, cells - cellsOf(shown)));
@@ -104,7 +104,7 @@ export function wrapped(text: string, cells: number, most: number): readonly str
   return lines;
 }
 
-/** As many whole words as fit. Of a longer word, its beginning. */
+/** As many whole words as fit. If not even the first word fits, its beginning. */
 function wordsIn(text: string, cells: number): string {
   const fits = cut(text, cells + 1).slice(0, -1);
   const space = text[fits.length] === " " ? fits.length : fits.lastIndexOf(" ");

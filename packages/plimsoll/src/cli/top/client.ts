@@ -24,12 +24,12 @@ export interface TopClient {
   act(session: string, action: Action & { readonly branch?: string }): Promise<Note>;
 }
 
-/** Older sessions are not listed. `plimsoll sessions` shows them. */
+/** Maximum number of sessions to list, newest first. `plimsoll sessions` shows older ones. */
 const mostSessions = 100;
 /** Maximum number of bytes of one answer. The edits of a session include their texts. */
 const mostBytes = 64 * 1024 * 1024;
 const readingMs = 20_000;
-/** A model may have to write a summary first. */
+/** Maximum time that an action may take, in milliseconds. A model may have to write a summary for it. */
 const actingMs = 120_000;
 
 interface Place {

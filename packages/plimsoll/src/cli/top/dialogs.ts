@@ -66,7 +66,7 @@ export function helpLines({ columns }: Size): readonly Line[] {
     [
       span("  A bar is a window; "),
       span("│", "strong"),
-      span(" is the load line, the part that a request may use."),
+      span(" is the load line: a request may use the part before it."),
     ],
     ...states.map(
       ([state, what]): Line => [span(`  ${leftIn(stateName(state), 12)}`, state), span(what)],

@@ -4,7 +4,7 @@ import type { Edit } from "../../message/edit.ts";
 import { undoneIn } from "../../watch/edit-words.ts";
 
 export interface EditStep {
-  /** Numbers of its first and its last edit. */
+  /** Numbers of the first and the last edit of the step. */
   readonly first: number;
   readonly last: number;
   readonly count: number;
@@ -16,7 +16,7 @@ export interface EditStep {
   readonly state: "holds" | "undone";
 }
 
-/** Older steps are dropped. */
+/** Maximum number of steps. Older ones are dropped. */
 const mostSteps = 100;
 
 /** Newest first. */

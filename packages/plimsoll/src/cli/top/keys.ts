@@ -110,11 +110,12 @@ function pressInPins(state: TopState, chosen: string, name: string): Pressed {
   }
   if (name === "enter") {
     if (unit.isPinned === true)
-      return refused(state, "It is already pinned. Press P to release it.");
+      return refused(state, "This unit is already pinned. Press P to release it.");
     return act(back, { action: "pin", unit });
   }
   if (name === "P") {
-    if (unit.isPinned !== true) return refused(state, "It is not pinned. Press enter to pin it.");
+    if (unit.isPinned !== true)
+      return refused(state, "This unit is not pinned. Press enter to pin it.");
     return act(back, { action: "release", unit });
   }
   return { state };

@@ -5,11 +5,11 @@ import { wholePercent } from "../../watch/figures.ts";
 import type { FillState } from "../../watch/phase-words.ts";
 import { cellsOf, cut } from "./cells.ts";
 
-/** The reason why a piece of text looks different. Its text or its position always says the same. */
+/** The reason why a piece of text looks different. Colour never carries it alone: the text or its position also shows it. */
 export type Tone = "dim" | "strong" | FillState | SegmentKind;
 
 export interface Span {
-  /** Cleaned by `sober`, or Plimsoll's own text. */
+  /** Text that `sober` has cleaned, or that Plimsoll itself has written. */
   readonly text: string;
   readonly tone?: Tone;
   /** Dark text on the colour of its tone. */

@@ -61,7 +61,7 @@ function figure(count: string, of: string): Line {
 
 interface Columns {
   readonly bar: number;
-  /** 0 if there is no room for it. */
+  /** 0 if there is no room for this column. */
   readonly tokens: number;
   readonly model: number;
   readonly name: number;
@@ -154,7 +154,7 @@ function sessionLine({ selected, settings }: TopState, known: RowState, columns:
   ];
 }
 
-/** A shorter piece of a key would not distinguish sessions. */
+/** Minimum number of characters of a key. Fewer would not distinguish sessions. */
 const leastKey = 4;
 
 /** The agent's name, followed, if there is room, by the key that distinguishes its sessions. */

@@ -139,7 +139,7 @@ function createReading(
   return { look: look.ask, list: list.ask, all };
 }
 
-/** A phase does not stay forever. There is one timer per session in a phase. */
+/** Removes phases after some time, with one timer for each session that shows a phase. */
 function createPhaseTimers(dispatch: (news: News) => void): {
   readonly entered: (event: ContextBreakingUpdateEvent, settings: RowSettings) => void;
   readonly close: () => void;

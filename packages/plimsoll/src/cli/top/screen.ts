@@ -88,7 +88,7 @@ const noteTones: Readonly<Record<Note["tone"], Tone>> = {
 };
 const noteMarks: Readonly<Record<Note["tone"], string>> = { pending: "•", done: "√", refused: "!" };
 
-/** A sentence longer than one line takes room from the edits. */
+/** Maximum number of lines of a note. Each line after the first takes room from the edits. */
 const mostNoteLines = 3;
 
 /** At least one line, so that nothing moves when a note appears. */

@@ -60,7 +60,7 @@ export type News =
   | { readonly kind: "looked"; readonly looked: Looked }
   /** The service does not know this session any more. */
   | { readonly kind: "gone"; readonly session: string }
-  /** The phase that was entered at this time has been shown long enough. */
+  /** A phase has been shown long enough. `at` is the time when the session entered it. */
   | { readonly kind: "phase-over"; readonly session: string; readonly at: number }
   | { readonly kind: "acting"; readonly text: string }
   | { readonly kind: "acted"; readonly session: string; readonly note: Note }
@@ -123,7 +123,7 @@ function changedRows(
   return { ...state, rows: new Map(rows) };
 }
 
-/** A compaction without a result ended with its turn. */
+/** If a turn ends without the last phase of its compaction, the phase is removed. */
 function heard(
   known: RowState | undefined,
   event: PlimsollEvent,
@@ -139,7 +139,7 @@ function listed(state: TopState, { items, next }: Listed<SessionRow>): TopState 
     item.id,
     listedRow(item, state.rows.get(item.id), state.settings),
   ]);
-  // A session that began while the list was being read is not in it.
+  // Sessions that began while the list was being read are not in the list, so they are kept.
   const ids = new Set(items.map(({ id }) => id));
   const newest = Math.max(0, ...items.map(({ updatedAt }) => updatedAt));
   const since = [...state.rows].filter(([id, { row }]) => !ids.has(id) && row.updatedAt > newest);

@@ -141,9 +141,9 @@ function createPainter(output: WriteStream, hasColour: boolean): Painter {
   };
 }
 
-/** More keys at once are a paste in a terminal that does not mark pastes. */
+/** Maximum number of keys at once. More must be pasted text, in a terminal that does not mark pastes. */
 const mostKeys = 16;
-/** After this time an escape is the key itself and not the start of a sequence. */
+/** If nothing follows an escape within this time, the user pressed the escape key, and it does not start a sequence. */
 const escapeMs = 50;
 
 /** Returns a function that stops listening. */

@@ -51,10 +51,10 @@ function hearService({ data, token, place }: Watching, live: Live): EventStream 
     token: () => token,
     fetch,
     later: timing.later,
-    // Another service may be running there by then.
+    // After a refusal, try again, because another service may be running at the address by then.
     whenRefused: "tries-again",
     onEvent: live.hear,
-    // The wait before already announced the retry.
+    // Not shown for `connecting`, because the state before it has already announced the retry.
     onState: (state) => state.kind === "connecting" || live.link(state),
     locate: async () => {
       const found = await findService(data);

@@ -19,7 +19,7 @@ import { steerRoutes } from "./steer.ts";
 import { type ApiWorld, route } from "./world.ts";
 
 const pageLimit = count({ usual: 100, max: 1000 }, "Maximum number of items.");
-const branch = text(200, "The branch. Default: the one that was sent last.").optional();
+const branch = text(200, "The branch. Default: the branch of the last request.").optional();
 const session = text(200, "Only this session. Default: all sessions.").optional();
 
 /** `cp_7` names a checkpoint, and a plain number names an edit. */
@@ -227,7 +227,7 @@ const listRoutes: readonly Route<ApiWorld>[] = [
       q: z.string().trim().min(1).describe("The words to look for."),
       session: text(
         200,
-        "The session to search. Default: the newest one. If a tenant has several, its token must name one.",
+        "The session to search. Default: the newest one. Required with a tenant's token if that tenant has several sessions.",
       ).optional(),
       budget: count({ usual: 2000, max: 32_000 }, "Maximum number of tokens of all passages."),
     }),
@@ -244,7 +244,7 @@ const listRoutes: readonly Route<ApiWorld>[] = [
       offset: count({ usual: 0 }, "The first byte to return."),
       limit: count({ usual: 65_536, max: 16 * 1024 * 1024 }, "Maximum number of bytes."),
       message: number(
-        "Number of one message to return instead of a page. A mark such as `#17` names it.",
+        "Number of one message to return instead of a page. It is the number in a mark such as `#17`.",
       ),
     }),
     reply: "json",

@@ -12,7 +12,7 @@ import type { Caller } from "../http/checks.ts";
 export interface ArchiveWish {
   readonly offset: number;
   readonly limit: number;
-  /** Read this message instead of a page. Marks in a view name such numbers. */
+  /** Number of a message to read instead of a page. It is the number in a mark such as `#17`. */
   readonly message?: number;
 }
 

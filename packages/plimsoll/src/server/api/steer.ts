@@ -9,7 +9,7 @@ import { type ApiWorld, route } from "./world.ts";
 
 const branch = text(
   200,
-  "The branch. Default: the branch of the edit, or the one that was sent last.",
+  "The branch. Default: the branch of the edit, or else the branch of the last request.",
 ).optional();
 
 /** A route that changes one session. */
@@ -86,7 +86,7 @@ export const steerRoutes: readonly Route<ApiWorld>[] = [
   ),
   steer(
     "compact",
-    "Compacts the conversation now. Without `keep` and `budget`, it goes as deep as a turn would: to half of the limit, or, if the head is large, to the head and two fifths of the rest. Answers with the tokens and messages before and after, and the strategies.",
+    "Compacts the conversation now. Without `keep` and `budget`, the goal is the same as in a turn: half of the limit, or, if the head is large, the head plus two fifths of the rest of the limit. Answers with the tokens and messages before and after, and the strategies.",
     z.strictObject({
       keep: z
         .enum(["none", "lastTwo", "half", "quarter"])

@@ -6,7 +6,7 @@ import { type ErrorCode, PlimsollError } from "../../message/error.ts";
 /** The schema of a route without arguments. */
 export const nothing = z.strictObject({});
 
-/** Plimsoll treats `undefined` as absent, but the compiler does not. So this takes `undefined` out of each field. */
+/** Removes `undefined` from the type of each field. Plimsoll treats `undefined` as absent, but the compiler does not. */
 export type Given<T> = T extends unknown ? { [K in keyof T]: Exclude<T[K], undefined> } : never;
 
 /** A whole number in a query. If it is absent, `usual` applies. If it is above `max`, `max` applies. */
@@ -60,7 +60,7 @@ export function readQuery<T extends z.ZodType>(
   return checked(schema, fields, "USAGE");
 }
 
-/** Contract: throws BODY_INVALID with such a sentence. */
+/** Contract: throws BODY_INVALID with a sentence that names the field and says what it may be. */
 export function checkBody<T extends z.ZodType>(schema: T, body: unknown): Given<z.output<T>> {
   return checked(schema, body, "BODY_INVALID");
 }

@@ -37,7 +37,7 @@ export function createBytesInFlight(maxBytes: number): BytesInFlight {
   };
 }
 
-/** For the whole process: requests from their first byte until they are answered, and unpacked answers. */
+/** Bytes of the whole process: requests, from their first byte until they are answered, and unpacked answers. */
 export const bytesInFlight: BytesInFlight = createBytesInFlight(1024 * 1024 * 1024);
 
 function overloaded(): PlimsollError {

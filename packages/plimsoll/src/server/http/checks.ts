@@ -13,7 +13,7 @@ export interface Access {
   readonly tokens: ReadonlyMap<string, string>;
   /** Key of the hash that represents a client's credential. The credential itself is never stored. */
   readonly storeKey: Uint8Array;
-  /** Filled here, by credential, and kept only in memory. */
+  /** Tenants by credential. Filled by these checks, and kept only in memory. */
   readonly knownTenants: BoundedMap<string, string>;
   readonly isLoopback: boolean;
   readonly allowedHosts: readonly string[];
@@ -86,7 +86,7 @@ export function checkBearer(request: IncomingMessage, access: Access): Caller {
   );
 }
 
-/** For figures over all tenants. */
+/** For routes that show figures of all tenants. */
 export function checkOwner(caller: Caller): Caller {
   if (!caller.isOwner)
     throw forbidden("This needs the owner's token. `plimsoll doctor` shows where it is.");
@@ -122,14 +122,14 @@ function callerOfToken(token: string, access: Access): Caller | undefined {
   return undefined;
 }
 
-/** Comparing lengths first would reveal the length. Hashes of equal length reveal nothing. */
+/** Compares hashes, because comparing two texts of different lengths would reveal the length. */
 function isSame(left: string, right: string): boolean {
   const digest = (text: string): Buffer =>
     createHmac("sha256", "plimsoll token").update(text).digest();
   return timingSafeEqual(digest(left), digest(right));
 }
 
-/** There are few credentials, and a keyed hash takes longer than the rest of a check. */
+/** Maximum number of credentials to remember. They are remembered because a keyed hash takes longer than the rest of a check. */
 export const maxKnownTenants = 10_000;
 
 function tenantOfCredential(request: IncomingMessage, access: Access): string {

@@ -87,7 +87,7 @@ export interface Match<World> {
   readonly params: Readonly<Record<string, string>>;
 }
 
-/** The routes of all methods at this path. A slash at its end does not matter. */
+/** The routes at this path, for all methods. A slash at the end of the path does not matter. */
 export function matchesOf<World>(
   table: readonly Route<World>[],
   path: string,

@@ -61,7 +61,7 @@ const reads = {
 };
 
 const answerText = z.object({
-  session: z.string().optional().describe("Whose content it is, where one was looked up."),
+  session: z.string().optional().describe("The session of the content, if it had to be looked up."),
   text: z.string(),
 });
 
@@ -87,7 +87,7 @@ const status = z.object({
     .object({
       model: z.string(),
       window: count,
-      isWindowGuess: z.literal(true).optional().describe("Nobody has said how large it is."),
+      isWindowGuess: z.literal(true).optional().describe("The size of the window is assumed."),
       limit: count.describe("What a request may use of the window."),
       used: count,
       remaining: count,

@@ -185,7 +185,7 @@ class ClientAnswer {
   #isStreaming = false;
   /** The client has received some of it, so a later failure cannot be reported by a status. */
   #hasSpoken = false;
-  /** The opening events wait for the first words. Until then, a rejection by the upstream can still be the whole answer. */
+  /** Opening events, held back until the model's first words. Until then, a rejection can still be passed on in their place. */
   #unsent:
     | { readonly status: number; readonly headers: IncomingHttpHeaders; text: string }
     | undefined;

@@ -1,4 +1,4 @@
-/** Asks a provider to count tokens, with the headers of a client's request while that is under way. Nothing is kept. */
+/** Asks a provider to count tokens. Uses the headers of a client's request while it is under way, and keeps none of them. */
 
 import type { IncomingMessage } from "node:http";
 import type { Agent } from "undici";

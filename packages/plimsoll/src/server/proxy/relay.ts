@@ -157,7 +157,7 @@ class Carrier implements Dispatcher.DispatchHandler {
   #watch: Watch | undefined;
   #buffered: Uint8Array[] = [];
   #hasEnded = false;
-  /** Waiting until the client has received the data written so far. */
+  /** True while Plimsoll waits for the client to receive the data written so far. */
   #isDraining = false;
   #controller: Dispatcher.DispatchController | undefined;
   #begun:

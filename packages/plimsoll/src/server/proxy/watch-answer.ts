@@ -34,7 +34,7 @@ export function watchAnswer(
         answer,
         ...(failure === undefined ? {} : { error: failure }),
       });
-      // A stream of an unknown kind may end in any way. One that Plimsoll understood must say that it is complete.
+      // A stream that Plimsoll understood must say that it is complete. A stream of an unknown kind may end in any way.
       const isCutOff = isStreamed && answer.outcome === "cut" && answer.response !== undefined;
       return { isWhole: !(isCutOff && status < 400) };
     },

@@ -45,7 +45,7 @@ const figures = {
   },
   requests: {
     kind: "counter",
-    help: "Turns, by provider, outcome, and how they ended.",
+    help: "Turns, by provider, by outcome (what Plimsoll did) and by status (complete, incomplete, failed or aborted).",
     prometheus: "plimsoll_requests_total",
     labels: ["provider", "outcome", "status"],
   },
@@ -90,7 +90,7 @@ const figures = {
   },
   compactionUsd: {
     kind: "counter",
-    help: "Extra cost of compactions, compared with the same requests without them, in US dollars. An estimate, if the state of the cache is known.",
+    help: "Extra cost of compactions, compared with the same requests without them, in US dollars. An estimate. Compactions are included only if the state of the cache is known.",
     prometheus: "plimsoll_compaction_usd_total",
   },
   compactions: {
@@ -112,7 +112,7 @@ const figures = {
   },
   rereadTokens: {
     kind: "counter",
-    help: "Tokens that providers must read again, by what changed before them. An estimate.",
+    help: "Tokens that providers must read again because something before them changed, by cause. An estimate.",
     prometheus: "plimsoll_reread_tokens_total",
     labels: ["by"],
   },
@@ -141,7 +141,7 @@ const figures = {
   },
   validatorRejections: {
     kind: "counter",
-    help: "Views that the validator rejected, by the rule that they broke (the first one if there are several).",
+    help: "Views that the validator rejected, by the first rule that they broke.",
     prometheus: "plimsoll_validator_rejections_total",
     labels: ["rule"],
   },

@@ -59,7 +59,7 @@ export function createFigureReader(
       case "compaction-end":
         return compactionSamples(event);
       case "degraded":
-        // On the first rung, the last valid view is sent, so this is not why a turn is sent unchanged.
+        // With the fallback `view`, the last valid view is sent, so this failure is not why a turn is sent unchanged.
         if (event.rung !== "view" && running.degraded.size < maxRunning)
           running.degraded.add(event.turn);
         return degradedSamples(event);
@@ -170,7 +170,7 @@ function degradedSamples({ rung, reason }: DegradedEvent): readonly Sample[] {
   ];
 }
 
-/** The events that can be read without knowing any other. */
+/** Figures of events that can be read without knowing any other event. */
 function plainSamples(event: PlimsollEvent): readonly Sample[] {
   switch (event.type) {
     case "own-call":

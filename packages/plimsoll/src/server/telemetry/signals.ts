@@ -13,7 +13,7 @@ export interface Signals {
 }
 
 export interface Telemetry {
-  /** Contract: never rejects, and returns soon. All events must have been emitted before. */
+  /** Call this after the last event has been emitted. Contract: never rejects, and returns soon. */
   close(): Promise<Flushed>;
 }
 

@@ -48,7 +48,7 @@ const maxReading = 100;
 interface Gathered {
   readonly startedAt?: number;
   readonly newMessages?: number;
-  /** Start of its last compaction. */
+  /** Start of the turn's last compaction. */
   readonly compactedAt?: number;
   readonly compactions: readonly CompactionEndEvent[];
   readonly calls: readonly OwnCallEvent[];

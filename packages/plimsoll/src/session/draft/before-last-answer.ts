@@ -1,6 +1,6 @@
 /**
- * Separates the lookups a model made for an answer from the answer
- * itself. They go before an answer that the client sends in pieces.
+ * Separates the lookups that a model made for an answer from the answer itself.
+ * If the client sends the answer in pieces, the lookups are inserted before it.
  */
 
 import type { Message, Part } from "../../message/message.ts";
@@ -14,7 +14,7 @@ export function beforeLastAnswer(
 ): readonly Uint8Array[] {
   const messages = elements.map((bytes) => wire.messages.decode(decodeMessage(bytes)));
   const answered = new Set(messages.flatMap(({ parts }) => parts.flatMap(answeredBy)));
-  // The answer is what the model said last. If it contains calls to Plimsoll's tools, Plimsoll's results for them come after it.
+  // The answer is the model's last message. Its calls to Plimsoll's tools, if any, are followed by Plimsoll's results.
   const behind = messages.findLastIndex(({ role }) => role !== "assistant");
   const breath = messages.slice(0, behind).findLastIndex(({ role }) => role !== "assistant") + 1;
   const isUnanswered = behind === messages.length - 1;

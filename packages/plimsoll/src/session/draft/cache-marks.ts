@@ -16,7 +16,7 @@ import { decoded } from "./conversation-for-strategies.ts";
 import type { Draft } from "./draft.ts";
 import type { Patch } from "./render.ts";
 
-/** One pass over the bytes. Contract: true if there is a mark. May also be true if a text merely mentions one. */
+/** One pass over the bytes. Contract: true if there is a mark. May also be true if a text merely mentions a mark. */
 export function mayCarryMark({ cache }: Wire, bytes: Uint8Array): boolean {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).includes(cache.markField);
 }
@@ -75,8 +75,8 @@ function isOutOfReach(draft: Draft, last: number, rule: CacheRule): boolean {
 }
 
 /**
- * The client's next mark after that place. Plimsoll's mark gets the same
- * lifetime, so that no mark with a longer lifetime follows it.
+ * The client's next mark after the end of the last request. Plimsoll's mark gets
+ * the same lifetime, so that no mark with a longer lifetime follows it.
  */
 function nextMark({ wire, path }: Draft, last: number): JsonValue | undefined {
   for (let index = last + 1; index < path.length; index++) {

@@ -120,11 +120,11 @@ function fixedOn(
   draft: Draft,
   { pins, expansions }: View,
 ): (index: number, message: Message) => boolean {
-  // The view shows such a message with more than the client's words, so it cannot be shortened by them.
+  // An expanded answer contains more than the client's words, so an excerpt of those words cannot replace it.
   const fixed = [...pins.filter(({ isByHand }) => isByHand), ...expansions];
   // The client rewrites everything after this point with every request, so an edit there would be lost with the next one.
   const stable = stableLength(draft.path, draft.branch);
-  // A caller who compacts a list of messages names the budget, and no model waits for the newest result.
+  // If a caller compacts a list of messages, no model is waiting to see the newest result, so it may be shortened too.
   const newFrom = draft.origin === "one-off" ? Number.POSITIVE_INFINITY : startOfNew(draft);
   return (index, message) =>
     index >= stable || isInside(fixed, index) || isUnseen(message, index - newFrom);

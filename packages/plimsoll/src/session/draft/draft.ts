@@ -73,7 +73,7 @@ export interface DraftRequest {
   readonly hasLongMarks?: boolean;
   /** The provider does not store its answers. */
   readonly isNotStored?: boolean;
-  /** Set by the library after it denied a tool result: tells from the new size whether this turn must be the last one. */
+  /** Set by the library after it denied a tool result. Decides from the size of this turn whether it must be the last one. */
   readonly isLast?: (sent: LastTurn) => boolean;
 }
 

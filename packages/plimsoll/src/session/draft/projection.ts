@@ -1,4 +1,4 @@
-/** How many tokens the provider would count for a request, and the guard's verdict on that. */
+/** Projects the number of tokens that the provider would count for a request, and gets the guard's verdict on it. */
 
 import type { ByComponent } from "../../budget/calibrate.ts";
 import {
@@ -76,7 +76,7 @@ export function assessView(
   return { measurement, projection, limit, isBesideHead, verdict };
 }
 
-/** By how much an estimate may exceed the provider's count: before the provider has reported any usage, and after. */
+/** Factor by which an estimate may exceed the provider's count, before and after the provider's first report of usage. */
 const doubt = { unreported: 2.5, reported: 1.5 };
 
 interface Counted {
@@ -130,8 +130,8 @@ interface Reported {
 }
 
 /**
- * The provider's last count plus the change since then. If any component shrank, the higher of this
- * figure and the estimate is used: a report says little about the remaining part of a request.
+ * The provider's last count plus the change since then. If any component shrank, the projection is the higher of this
+ * figure and the estimate, because the count of a whole request says little about the part of it that is left.
  */
 function projectionFrom(
   { calibrations }: CalibrationWorld,
@@ -171,8 +171,8 @@ function lowest(tokens: number): number {
 }
 
 /**
- * The least the provider may count. An estimate may be too high; an exact
- * count is lowered only if the provider's reports are lower.
+ * The lowest count to expect from the provider. Estimates may be too high, so they are divided by a margin.
+ * An exact count is lowered only if the provider's reports are lower.
  */
 function leastOf({ measured, measurement }: Counted, isGuess: boolean): number {
   const margin = isGuess ? doubt.unreported : doubt.reported;

@@ -28,7 +28,7 @@ export interface Patch {
 
 export interface Rendering {
   readonly wire: Wire;
-  /** Follows the wire, or is stricter: some servers require strictly alternating roles. */
+  /** The wire's own rule, or a stricter one, because some servers require strictly alternating roles. */
   readonly ownTextPlacement: WireEdit["ownTextPlacement"];
   /** Text after the last message. It is not an edit, so the next request does not contain it. */
   readonly lastWords?: string;
@@ -63,7 +63,7 @@ export function renderView(
 }
 
 interface PlacedText {
-  /** Index of the message before it. */
+  /** Index of the message before the text. */
   readonly at: number;
   readonly text: string;
   /** The gap that the text fills. If undefined, the text is a note. */
@@ -362,7 +362,7 @@ export function withToolsInMessage(
   return { ...changes, patches: mergeNeighbours([...before, patch, ...behind]) };
 }
 
-/** Even a complete list is spliced in between the first and the last byte of the client's own list. */
+/** Even a complete list does not replace the client's brackets, only the bytes from its first tool to its last. */
 function toolSplices(
   listed: readonly Slice[],
   { elements, isWhole }: VisibleTools,

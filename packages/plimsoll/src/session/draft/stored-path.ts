@@ -14,7 +14,7 @@ export interface StoredMessages {
   readonly bodies: ReadonlyMap<number, Uint8Array>;
 }
 
-/** Bodies by message number. If the system prompt is one of the messages, it is the one that the client sent last. */
+/** Bodies by message number. A system prompt among the messages is taken from the client's last request. */
 export async function storedBodies(
   store: Pick<Store, "bodies" | "head">,
   session: string,

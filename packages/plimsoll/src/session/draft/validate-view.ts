@@ -20,7 +20,7 @@ export type Validity =
   | { readonly kind: "invalid"; readonly reason: string }
   | { readonly kind: "unknown"; readonly reason: string };
 
-/** Bodies above this size are not composed twice without letting other work run in between. */
+/** Above this size, Plimsoll lets other work run before it composes the second body. */
 const largeChars = 1_048_576;
 
 export interface Validator {

@@ -54,10 +54,10 @@ export function editMakingFor(
   return { log, branch: branch.record.id, wire, path, step: turn.id, at: turn.at, ...others };
 }
 
-/** Maximum number of messages to read to find one place in removed content. */
+/** Maximum number of messages that must be read to find one position in removed content. */
 const messagesPerRun = 100;
 
-/** Cost of one proposal, because its message has to be read. */
+/** Amount of work for one proposal, in the unit of `Steps`. Its message has to be read. */
 const costPerProposal = 32;
 
 export async function makeEdits(
@@ -302,7 +302,7 @@ function rangeTaken(making: EditMaking, proposal: RangeProposal): TakenRange | u
   return { range, first, last, messages, tokens: path.sumOf(range).tokens };
 }
 
-/** Undefined if some of it is not in the log. */
+/** Undefined if some message of the range is not in the log. */
 function archivedRange(
   making: EditMaking,
   { range, first, last, messages }: TakenRange,
@@ -328,7 +328,7 @@ function withGaps(
   return { first: before?.first ?? range.first, last: behind?.last ?? range.last };
 }
 
-/** Only messages in the log can be read again. If any message has no number, there is no edit. */
+/** Undefined if any message is not in the log, because it could not be read again. Then there is no edit. */
 function sourceOf(
   making: EditMaking,
   indexes: readonly number[],
@@ -363,7 +363,7 @@ function bytesOf({ runs }: Extract<ArchiveSource, { kind: "messages" }>, message
   return runs.reduce((sum, [, , size]) => sum + size, messages + 1);
 }
 
-/** Only answers can differ. Everything else is in the log exactly as the client sent it. */
+/** Only the client's spelling of answers can differ. The log has every other message exactly as the client sent it. */
 function spellingOf(
   { path }: EditMaking,
   index: number,

@@ -184,8 +184,8 @@ function isLetGo(guard: Guard, { verdict, projection }: AssessedView): boolean {
 }
 
 /**
- * If the head leaves no room in a budget, the budget cannot be kept.
- * Plimsoll then compacts for its sake only once in this many turns.
+ * A budget that the head alone uses up cannot be kept. Plimsoll
+ * then compacts because of the budget only once in this many turns.
  */
 const turnsForBudget = 5;
 
@@ -292,7 +292,7 @@ export async function refit(
 
 const smallerShare = 0.9;
 
-/** The size that counts as smaller: the tenth is taken from the removable part only, not from the head. */
+/** Maximum size of a request that counts as smaller: a tenth less, not counting the head, which cannot shrink. */
 function smallerThan({ measured, projection }: Fitted): number {
   const scale = scaleBetween(measured.total, projection.tokens);
   const head = inOwnTokens(Math.min(projection.head, projection.tokens), scale);
@@ -304,7 +304,7 @@ function smallerThan({ measured, projection }: Fitted): number {
  */
 const answerShare = 0.5;
 
-/** With an answer this short, the request need not become smaller. */
+/** Whether shortening the answer to this length is enough, so that the request need not become smaller. */
 function isAnswerEnough(
   { branch, targets: [target] }: Draft,
   { projection, verdict }: AssessedView,

@@ -26,8 +26,8 @@ const namedMax = 10;
 const schemaCharsMax = 1500;
 const descriptionCharsMax = 600;
 /**
- * With a provider that defers tools itself, the list never changes.
- * Nothing has to make room, and the window is checked separately.
+ * With a provider that defers tools itself, the list never changes, so no tool
+ * has to make room for another. Whether the window has room is checked separately.
  */
 const roomBehind = { tokens: Number.POSITIVE_INFINITY, count: Number.POSITIVE_INFINITY };
 
@@ -40,7 +40,7 @@ export interface ToolSearch {
   readonly query: string;
   /** The turn as it is sent now. */
   readonly before: Fitted;
-  /** Tokens of the inner rounds of this turn that follow it. */
+  /** Tokens of this turn's inner rounds so far. They are not part of `before`. */
   readonly innerTokens: number;
   /** Another search has already changed the list, and no request has been sent since then. */
   readonly isBehindAnother: boolean;
@@ -90,7 +90,7 @@ function deferralIn(draft: Draft): Pick<Finding, "requestTools" | "selected"> | 
   return { requestTools: { catalogue, own: offer.own }, selected };
 }
 
-/** Later searches of the same turn do not remove these tools. */
+/** Records the found tools, so that later searches of the same turn do not remove them. */
 function noteFound(draft: Draft, names: readonly string[], reread: Rereading): void {
   const { log, branch, turn } = draft;
   const all = [...foundBefore(draft), ...names];

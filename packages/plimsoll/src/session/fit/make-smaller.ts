@@ -65,7 +65,7 @@ export interface Tried {
   readonly level: number;
   /** Reason for the fresh start, if there was one. */
   readonly reason?: string;
-  /** The view it started from, if results were hidden first. */
+  /** The view that the compaction started from, if results were hidden first. */
   readonly start?: Sized;
 }
 
@@ -87,7 +87,7 @@ export async function makeSmaller(
   return orRecovery(world, draft, tried.start ?? start, { tried, compacting });
 }
 
-/** The reason why this turn starts afresh, or undefined. After that, overflows are counted from zero. */
+/** The reason why this turn starts afresh, or undefined. If there is one, overflows are counted from zero again. */
 function whyAfresh(
   { now }: Pick<FitWorld, "now">,
   { log, branch }: Pick<Draft, "log" | "branch">,

@@ -88,7 +88,7 @@ async function editsFor(
       pathIndexes: leaving.map(({ index }) => index),
       sign: world.sign,
       strategy: "offload_fresh",
-      // Only answers can have a different spelling at the client, and these are results.
+      // Empty, because these are results, and only answers can be spelled differently by the client.
       clientSpellings: new Map(),
       hasArchive: true,
     }),

@@ -16,12 +16,12 @@ const large = { bytes: 50 * 1024, ofLimit: 0.15 };
 const tokenBytesMax = 16;
 /** Results smaller than this many bytes are not offloaded on arrival. Compaction handles them. */
 const usualLeast = 4096;
-/** Providers accept at most 128 calls in one message, but several messages of results may be new. */
+/** Maximum number of results to look at. One message has at most 128, but several messages of results may be new. */
 const mostResults = 512;
 
 export interface ArrivingResult {
   readonly bytes: number;
-  /** In the provider's tokens. Called only if it matters. */
+  /** Counts the result in the provider's tokens. Called only if bytes alone do not decide. */
   readonly tokens: () => number;
 }
 
@@ -49,7 +49,7 @@ interface FreshResult {
   readonly callId: string;
   readonly text: string;
   readonly bytes: number;
-  /** Its share of the message's tokens. */
+  /** The result's share of the message's tokens. */
   readonly tokens: number;
 }
 
@@ -79,8 +79,8 @@ export async function oversizedResults(
 }
 
 /**
- * When nothing else can be removed: the largest results first, until
- * enough is saved, as long as each is larger than its reference.
+ * The results to hide when nothing else can be removed: the largest first, until enough
+ * is saved. A result that is no larger than its reference stays.
  */
 export async function resultsInTheWay(
   world: RoomWorld,
@@ -174,7 +174,7 @@ function textsOf(
 /** Approximate size of a reference. */
 const referenceTokens = 160;
 
-/** The call is in the model's last answer, not far before the result. Maximum number of messages to search. */
+/** Maximum number of messages to search for a result's call. It is in the model's last answer, shortly before the result. */
 const callsLookedAt = 64;
 
 export function toolOf({ path, wire, log }: Draft, callId: string): string | undefined {

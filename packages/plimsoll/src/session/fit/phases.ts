@@ -14,7 +14,7 @@ import type { EventBus } from "../log/event-bus.ts";
 
 export interface PhaseReport {
   readonly phase: CompactionPhase;
-  /** In the provider's tokens, with the limit. */
+  /** Size of the request. All figures of a report are in the provider's tokens. */
   readonly tokens: number;
   readonly limit: number;
   /** The size to reach. */

@@ -64,10 +64,10 @@ export async function briefOf(
 
 /** Maximum time a request waits for the model, regardless of the number of chunks. */
 const timeoutMs = 10_000;
-/** The model would see a longer tool text only in part. */
+/** Length of the pieces in which the model gets a tool's text. It would see only part of a longer piece. */
 const fencedChars = 4000;
 
-/** Asks the model for an extract. It must pass the same fact check as a summary. */
+/** Asks the model for an extract. The extract must pass the same fact check as a summary. */
 function asking(
   { closing, count }: Pick<BriefWorld, "closing" | "count">,
   summariser: Summariser,

@@ -97,7 +97,7 @@ type Announce = (
   conversation: VisibleConversation,
 ) => Promise<void>;
 
-/** The priority area is determined only once, because that means searching all texts of the conversation. */
+/** Determines the priority area only once, because it has to search all texts of the conversation for it. */
 function announcer(
   { watch, areas }: Pick<CompactionWorld, "watch" | "areas">,
   { draft, goal, progressScale = { limit: goal.limitTokens, scale: sameScale } }: CompactionTask,
@@ -250,8 +250,8 @@ function summaryHandle(edits: readonly NewEdit[]): string | undefined {
 }
 
 /**
- * The edits of this step so far, plus the reverts it needs. A new
- * summary replaces the last one, even if this same step made that.
+ * The edits of this step so far, plus the reverts that they need. A new summary
+ * replaces the previous one, even if this same step made the previous one.
  */
 function pending(
   draft: Draft,

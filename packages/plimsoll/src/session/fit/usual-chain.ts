@@ -34,7 +34,7 @@ export function usualChain(
   return [offloadFirst(config), ...chosen];
 }
 
-/** Emits each sentence only once, because strategies run again and again. The number of different sentences is small. */
+/** Emits each warning only once, because strategies run again and again. There are few different warnings. */
 function createWarning(): (sentence: string) => void {
   const said = new Set<string>();
   return (sentence) => {
@@ -44,7 +44,7 @@ function createWarning(): (sentence: string) => void {
   };
 }
 
-/** The model is loaded on first use. If it is missing, that is reported then, and word vectors are used instead. */
+/** The model is loaded on first use. If it is missing, Plimsoll reports that at first use and works with word vectors instead. */
 function embedderOf({ embedder: place }: Config): { readonly embedder?: Embedder } {
   if (place === undefined) return {};
   let loading: Promise<Embedder> | undefined;

@@ -19,8 +19,8 @@ import type { PricesOf } from "../measure/prices.ts";
 import type { Fitted } from "./last-resort.ts";
 
 /**
- * wait: send the request as it is. compact: make it smaller first. It may be voluntary, just to save money
- * (`isVoluntary`). It may be due because the window is full, which can wait a while. Or it may be forced.
+ * wait: send the request as it is. compact: make it smaller first. A compaction is voluntary if it only saves money
+ * (`isVoluntary`), due if the window is filling up but there is still time, and forced if it cannot be put off.
  */
 export type Timing =
   | { readonly kind: "wait" }
@@ -43,7 +43,7 @@ interface World {
 
 /** A compaction reduces the request to this share of the limit, so that compactions are rare. */
 const depth = 0.5;
-/** It leaves at least this share of the room that the head does not take. */
+/** A compaction does not aim below the head plus this share of the rest of the limit. */
 const restLeft = 0.4;
 
 /** The size to aim for. The head cannot be removed, so enough of the rest stays to be useful. */
@@ -51,7 +51,7 @@ export function usualGoal(limit: number, head: number): number {
   return Math.max(limit * depth, head + (limit - head) * restLeft);
 }
 
-/** The size to aim for if the compaction only saves money: as deep as usual, and at least half of everything except the head. */
+/** The size to aim for if the compaction only saves money: at most the usual goal, and at most the head plus half of the rest. */
 function earlyGoal({ limit, projection: { tokens, head } }: AssessedView): number {
   return Math.min(usualGoal(limit, head), head + (tokens - head) * depth);
 }
@@ -93,7 +93,7 @@ function earlyTiming(
   const { when = "cold", compact_from: from = guard.thresholds.warn } = world.config.cost ?? {};
   const { branch } = draft;
   const { hasServerSideHistory } = draft.request;
-  // If nobody has stated the size of the window, nobody knows how full it is.
+  // The size of the window is only assumed, so Plimsoll cannot tell how full it is.
   const isGuess = draft.targets[0].limit.windowSource === "fallback";
   const isFull = !isGuess && filledBesideHead(before) >= from;
   if (!isFull || when === "forced" || hasServerSideHistory === true) return waits;
@@ -217,7 +217,7 @@ function isCold({ pricesOf, now }: World, { branch, targets, request }: Draft): 
   const seconds = secondsOf(rule, request.hasLongMarks === true);
   if (branch.memory.caches === undefined || seconds === undefined) return false;
   const cache = cacheOf({ branch, targets });
-  // One model cannot use what another model has cached.
+  // A model cannot use another model's cache.
   return cache === undefined || now() - cache.at > seconds * 1000;
 }
 
@@ -232,7 +232,7 @@ function secondsOf(rule: CacheRule, hasLongMarks: boolean): number | undefined {
   }
 }
 
-/** Records facts for the next decision: what the provider has cached now, and how fast the conversation grows. */
+/** Records facts for the next decision: the number of tokens that the provider has cached, and the conversation's growth. */
 export function noteTurn(
   { pricesOf, now }: Omit<World, "config">,
   branch: BranchState,
@@ -255,7 +255,7 @@ export function noteTurn(
   if (!isSmaller) payBack(branch, list, tokensBefore - tokensAfter);
 }
 
-/** Counted at the cache price, the least it would have cost to send everything. */
+/** Counts the saved tokens at the cache price, because sending everything would have cost at least that. */
 function payBack(branch: BranchState, { prices }: PriceList, keptTokens: number): void {
   const { debtUsd: debt = 0 } = branch.memory;
   if (debt === 0 || prices === undefined) return;

@@ -81,7 +81,7 @@ export async function compactOnce(world: OneOffWorld, task: OneOffTask): Promise
   };
 }
 
-/** A compaction that misses its budget by a little is repeated, a little deeper. */
+/** Goals to try one after the other, as shares of the budget, because a compaction may miss its goal by a little. */
 const depths = [1, 0.8, 0.6, 0.4, 0.2];
 
 /** The first compaction that meets the budget, or else the smallest one. */
@@ -100,7 +100,7 @@ async function compactTo(
     if (total < (smallest?.sized.measured.total ?? Infinity)) smallest = made;
     if (total <= budget) break;
   }
-  if (smallest === undefined) throw new TypeError("No depth was tried.");
+  if (smallest === undefined) throw new TypeError("No compaction was attempted.");
   return smallest;
 }
 

@@ -27,7 +27,7 @@ export function useWire(state: SessionState, wire: Wire): void {
     state.log.record = { ...state.log.record, wire: state.wire.name };
 }
 
-/** Adds the messages appended since the last turn to the log. The cost of a turn is the cost of this step. */
+/** Adds the messages appended since the last turn to the log. A turn's cost depends on these, not on the whole conversation. */
 export async function appendPending(
   context: Pick<TurnContext, "facts">,
   state: SessionState,
@@ -74,7 +74,7 @@ function take(
   state.totals = addMessages(state.totals, messages);
 }
 
-/** The store and the log in memory had diverged. Adds the whole conversation to the log as it is now in the store. */
+/** For a store and a log in memory that have diverged: reads the log from the store and adds the whole conversation to it. */
 export async function reopen(
   context: Pick<TurnContext, "sessions" | "facts" | "now">,
   state: SessionState,

@@ -23,7 +23,7 @@ import { reportDegraded } from "../log/report.ts";
 
 type ReferablePart = Extract<Part, { kind: "text" | "image" | "document" }>;
 
-/** A shorter text would be no longer than its reference. */
+/** Minimum length of a text that a reference may replace. A shorter text would be no longer than its reference. */
 const leastChars = 600;
 
 export function isReferable(part: Part): part is ReferablePart {

@@ -153,7 +153,7 @@ function outputOf(wire: Wire, options: PrepareOptions, target: Target): OutputSi
   };
 }
 
-/** Fields that cannot be read say nothing about the answer's length. */
+/** Empty if the fields cannot be read, because then they say nothing about the answer's length. */
 function readPlans(wire: Wire, body: Uint8Array): Partial<WireRequest> {
   try {
     return wire.body.read(body, readSlices(body));

@@ -15,8 +15,8 @@ interface VisibleMessages {
   readonly end?: JsonValue;
   readonly tail: string;
   /**
-   * Whether the request lists a tool. Absent if the provider does not defer
-   * tools itself and so does not know searches in its own form.
+   * Whether the request lists a tool. Absent if the provider does not defer tools
+   * itself, and so has no form of its own for searches.
    */
   readonly isListed?: (name: string) => boolean;
 }
@@ -60,7 +60,10 @@ function messagesFor(
   return withTail(wire, end === undefined ? spoken : withLastMarked(wire, spoken, end), tail);
 }
 
-/** If the provider knows its own form of searches, they stay as the model made them, as far as the request lists the tools. */
+/**
+ * Rewrites tool searches in plain form. If the provider has its own form for searches, they
+ * stay in that form, but name only tools that the request lists.
+ */
 export function withSearches(
   { tools: { deferral } }: Wire,
   messages: readonly JsonObject[],

@@ -27,7 +27,7 @@ export interface SessionState extends ConversationState, MadeState {
   /** The draft of the last prepared turn. */
   draft: Draft | undefined;
   sent: (() => Fitted) | undefined;
-  /** The tool budget was used up, and there has been no answer since then. */
+  /** Set while the tool budget is used up: from the first denied result until the model's next answer. */
   denial: Denial | undefined;
 }
 

@@ -47,9 +47,9 @@ export interface SessionToolBudget {
   reserve(call: CallOf, output: unknown): ToolGrant;
   /** Returns what `reserve` would return now, but takes no room. */
   preview(call: CallOf, output: unknown): ToolGrant;
-  /** Whether it makes sense to run a tool now: this one, or any. */
+  /** Whether it makes sense to run this tool now. Without a name: any tool. */
   canExecute(name?: string): boolean;
-  /** By the configured tokenizer that gives the highest count. */
+  /** Counts with each configured tokenizer and returns the highest count. */
   countTokens(text: string): number;
   readonly remaining: number;
   /**
@@ -73,10 +73,10 @@ export interface TurnBudget {
   /** Tokens taken by the answer and by results since the turn was sent, in the provider's tokens. */
   readonly spent: number;
   /**
-   * Set by the first result of this turn that was denied for lack of room. Undefined in a final turn, which has no room for any.
+   * Set by the first result of this turn that was denied for lack of room. Undefined in a final turn, which never has such room.
    */
   readonly denial: Denial | undefined;
-  /** In the provider's tokens. */
+  /** Size of the message in the provider's tokens. */
   weigh(message: Message): number;
   /** Plimsoll answered a call itself and used this many tokens, in the provider's tokens. */
   spend(tokens: number): void;
@@ -116,7 +116,7 @@ export interface BudgetWorld {
   readonly tokenizers: ReadonlySet<string>;
 }
 
-/** Two counts of one head always differ a little. A denial is taken back only for a difference above this share. */
+/** Two counts of the same head always differ a little. A denial is withdrawn only if they differ by more than this share. */
 const headSlack = 0.1;
 
 export function createTurnBudget({ config, counter, tokenizers }: BudgetWorld): TurnBudget {
@@ -225,7 +225,7 @@ interface BudgetState {
   readonly budget: SharedToolBudget;
   readonly spent: number;
   readonly denial: Denial | undefined;
-  /** Without a request, it is a final turn, which has no room for results. */
+  /** `sent` is undefined for a final turn, which has no room for results. */
   open(sent: Fitted | undefined, options: BudgetOptions): void;
   reserve(name: string, cost: ResultCost): Grant;
   answered(answer: BudgetedAnswer): void;
@@ -276,7 +276,7 @@ function roomOf({ target, projection }: Fitted, inputTokens?: number): number {
   return roomForResults(target.limit, projection, inputTokens);
 }
 
-/** Compares the best estimates of then and now. */
+/** Compares the best estimate at the time of the denial with the present one. */
 function denialOf({ target, projection }: Fitted, inputTokens?: number): Denial {
   const { tokens, head } = projection;
   const headThen = head * ((inputTokens ?? tokens) / Math.max(1, tokens));

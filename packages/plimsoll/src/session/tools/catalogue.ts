@@ -42,12 +42,12 @@ export interface Catalogue {
   deferred(selected: SelectedTools): readonly DeferredTool[];
   /**
    * Names of tools that are not in the list, best match first. If the provider defers tools itself, this
-   * includes tools found earlier, because that search may have been removed from the conversation.
+   * includes tools that an earlier search found, because that search may have been removed from the conversation.
    */
   find(query: string, selected: SelectedTools, count: number): readonly string[];
   /** These tools in the provider's own form for search results. Empty if the provider expects text. */
   found(names: readonly string[]): readonly JsonObject[];
-  /** By name. If several tools share it, the first one. */
+  /** The tool with this name, or the first of several. */
   definition(name: string): ToolDefinition | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** Plimsoll's own tools in a request. From the first edit that leaves a handle, they are the same bytes in the same place. */
+/** Plimsoll's own tools in a request. After the first edit that leaves a handle, their bytes and their place stay the same. */
 
 import { BoundedMap } from "../../bounds/bounded-map.ts";
 import { addCounts, type Measurement, measurement } from "../../budget/measure.ts";

@@ -128,12 +128,12 @@ export async function endTurn(
   return world.saver.save(log);
 }
 
-/** Maximum length of an error message. A longer text is not a sentence. */
+/** Maximum length of an error message in characters. The rest is cut off. */
 const maxErrorChars = 16 * 1024;
 
 /**
- * The only place where texts of an upstream's failure enter. A complete answer stays
- * as it came: the client sends it back, and Plimsoll must recognise it.
+ * Every text of an upstream's failure passes through here before it is stored. A complete answer
+ * stays as it came, because the client sends it back and Plimsoll must recognise it.
  */
 function withoutSecrets(result: TurnResult, credentialsOf: () => readonly string[]): TurnResult {
   const { error, answer, status } = result;

@@ -57,7 +57,7 @@ export interface KeptRounds {
   readonly innerRounds: number;
   /** Usage of each round, if reported. */
   readonly usages: readonly Usage[];
-  /** The request of the last report, in Plimsoll's tokens. The view may have been compacted since then. */
+  /** Size of the last request for which the provider reported usage. The view may have been compacted since then. */
   readonly reported?: ReportedRound;
 }
 
@@ -235,7 +235,7 @@ function texts(all: readonly string[]): readonly Part[] {
   return all.map((text) => ({ kind: "text", text }));
 }
 
-/** Whose call it is. If the search uses the provider's own form, a function with the search's name belongs to the client. */
+/** Undefined if the tool is the client's. If searches use the provider's own form, so is a function with the search's name. */
 export function ownToolOf(
   { own, catalogue }: OwnOffer,
   { name, isToolSearch }: Pick<ToolCallPart, "name" | "isToolSearch">,
@@ -338,7 +338,7 @@ export function inViewOf({ log, branch, path }: Draft): (seq: number) => boolean
     const seqs = Array.from({ length: path.length }, (_, index) =>
       isInside(gaps, index) || replacements.has(index) ? undefined : path.seqAt(index),
     );
-    // A message that repeats an earlier one counts as both.
+    // If a visible message repeats an earlier one, the earlier one counts as visible too.
     const first = (seq: number): readonly number[] => {
       const echo = log.echoes.get(seq);
       return echo?.isWhole === true ? [seq, echo.of] : [seq];

@@ -9,9 +9,9 @@ export interface OpenTurns {
 
 /** A turn that has begun but not ended. */
 export interface Unended {
-  /** True: a caller is about to end it and gets some time. False: it ends as soon as Plimsoll shuts down. */
+  /** True: a shutdown gives the caller some time to end the turn. False: a shutdown ends the turn at once. */
   readonly isAwaited: boolean;
-  /** Ends the turn and stores what there is of it. Contract: never rejects, and acts only once. */
+  /** Ends the turn and stores the part of it that exists. Contract: never rejects, and acts only once. */
   abort(): Promise<unknown>;
 }
 

@@ -144,7 +144,7 @@ async function sessionFor(
   return log;
 }
 
-/** Another part of the session was found damaged after it was read. */
+/** The session was read without a fault, but another part of it was found damaged since then. */
 function spoiltSession(session: string): PlimsollError {
   const message = `Session ${session} is damaged.`;
   return new PlimsollError("STORE_CORRUPT", message, { fields: { session } });

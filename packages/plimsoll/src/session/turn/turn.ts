@@ -135,8 +135,8 @@ export class ReceivedTurn extends Turn {
   readonly #bodyOf: () => Uint8Array | undefined;
 
   /**
-   * A request as a client sent it, with its whole history. So if the store turns out to be
-   * damaged, Plimsoll can start again with a session made from that history.
+   * Starts a turn from a client's request. The request contains the whole history, so if the store
+   * turns out to be damaged, Plimsoll can start again with a session made from that history.
    */
   static receive(services: TurnServices, incoming: Incoming): Promise<ReceivedTurn> {
     return services.openTurns.during(() => receiveWithRetry(services, incoming));
