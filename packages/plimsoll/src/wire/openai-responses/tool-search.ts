@@ -54,7 +54,9 @@ function plainSearch(item: JsonObject): JsonObject {
 /** The names only. For a provider without tool search, the tools themselves are in the list. */
 function foundText(tools: JsonValue | undefined): string {
   const names = (Array.isArray(tools) ? tools : []).filter(isObject).map(({ name }) => name);
-  return names.length === 0 ? toolSearchTexts.nothingFound : toolSearchTexts.found(names.map(String));
+  return names.length === 0
+    ? toolSearchTexts.nothingFound
+    : toolSearchTexts.found(names.map(String));
 }
 
 /** A search that the provider runs itself is not a call, because it needs no answer. */
