@@ -57,7 +57,9 @@ const prices = z.strictObject({
 export const provider = z.strictObject({
   wire: z
     .enum(["anthropic", "openai", "gemini"])
-    .describe("The API format of the server. Not needed if the provider has the name of a vendor, such as `openai`.")
+    .describe(
+      "The API format of the server. Not needed if the provider has the name of a vendor, such as `openai`.",
+    )
     .optional(),
   baseUrl: http.describe("Address of the server. Default: the vendor's public address.").optional(),
   native_tool_deferral: z

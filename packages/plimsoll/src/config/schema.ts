@@ -31,7 +31,9 @@ const retryPolicy = z.strictObject({
 });
 
 const contextConfig = z.strictObject({
-  min_limit: tokens.describe("The lowest possible limit. Smaller limits are raised to it. Default: 3500.").optional(),
+  min_limit: tokens
+    .describe("The lowest possible limit. Smaller limits are raised to it. Default: 3500.")
+    .optional(),
   default_limit: tokens
     .describe("Limit for entries with `follow_default`. Default: 5000.")
     .optional(),
