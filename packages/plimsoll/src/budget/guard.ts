@@ -87,7 +87,8 @@ function limitBeside(limit: Limit, own: OwnLimits): number {
 }
 
 /**
- * The share of the limit that is used. If the limit was raised for a large fixed part, both figures are without the fixed part.
+ * The share of the limit that is used. If the limit was raised for a large fixed part, this part is subtracted from both the
+ * tokens and the limit.
  */
 function filledOf({ tokens, head }: Projection, limit: number, usualLimit: number): number {
   if (limit === 0) return Number.POSITIVE_INFINITY;

@@ -261,7 +261,9 @@ export const configSchema = z.strictObject({
     .array(
       z.strictObject({
         name: z.string().describe("Name to show."),
-        priority: priority.describe("1 is the highest priority: its messages are taken out last."),
+        priority: priority.describe(
+          "1 is the highest priority: messages about such a topic are taken out last.",
+        ),
         patterns: z
           .array(z.string())
           .describe("Words that identify the area. Upper and lower case do not matter."),

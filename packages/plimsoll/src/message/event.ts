@@ -264,7 +264,7 @@ export interface ToolsDeferredEvent extends Base {
   readonly turn: string;
   readonly shown: number;
   readonly deferred: number;
-  /** Tokens of all tools before, and of the tools that are still sent after. Both include Plimsoll's own tools. */
+  /** Tokens of all tools before the deferral, and of the remaining tools after it. Both include Plimsoll's own tools. */
   readonly tokensBefore: number;
   readonly tokensAfter: number;
 }

@@ -210,7 +210,7 @@ export function settle(known: Known, settings: RowSettings): RowState {
 
 /**
  * How full a window is, as the guard sees it: the share of the limit that is used. If the limit was raised because of a large
- * fixed part, both figures are without the fixed part.
+ * fixed part, this part is subtracted from both the tokens and the limit.
  */
 export function loadOf({ tokens, limit, headTokens = 0 }: Load): number {
   if (limit <= 0) return 0;

@@ -5,8 +5,8 @@ import { isObject, type JsonValue } from "../../message/json.ts";
 import { type BodySlices, parseJson, type Slice } from "./slices.ts";
 
 /**
- * The restrictions of a request, unless the model may choose freely among the tools. `wantedTools` are the tools that
- * `tool_choice` names.
+ * Empty if the model may choose freely among the tools. Otherwise Plimsoll may not add its own tools, and must send the tools
+ * that `tool_choice` names.
  */
 export function otherPlans(
   fields: FieldReader,

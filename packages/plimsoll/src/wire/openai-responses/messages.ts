@@ -237,7 +237,7 @@ function decodeMedia(part: JsonObject, field: string): Media | undefined {
   return { kind: "base64", mediaType, data: url.slice(comma + 1) };
 }
 
-/** Calls that the client has to run itself. The provider runs a program, and for an approval nothing is run. */
+/** Calls that the client has to run itself. A program is run by the provider, and an approval runs nothing. */
 function toolCalls(message: JsonObject): readonly ToolCallPart[] {
   const type = typeOf(message);
   const call = type.endsWith("_call") ? decodeCall(message, type) : undefined;

@@ -236,7 +236,7 @@ function withoutLookups(message: Uint8Array, inner: readonly Uint8Array[]): Uint
   if (at < 0) return message;
   const behind = innerItems.slice(at + 1);
   const end = behind.findIndex(({ type }) => answerTypes.has(stringOr(type, "")));
-  // The reasoning belongs to everything that the model said until its next reasoning, not only to the next item.
+  // The reasoning belongs to all items that the model wrote before the next result, not only to the next item.
   const came = behind.slice(0, end < 0 ? behind.length : end).filter(isNoThought);
   return came.every((other) => isAnswered(other, innerItems)) ? "nothing" : message;
 }

@@ -159,7 +159,7 @@ function* unknownItemsStay({ body, original }: RuleInput): Generator<Finding> {
   }
 }
 
-/** Tells whether more than one item has a name. Such items cannot be distinguished. */
+/** Returns a test for names that more than one item has. Such items cannot be distinguished. */
 function repetition(names: readonly string[]): (name: string) => boolean {
   const counts = new Map<string, number>();
   for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
