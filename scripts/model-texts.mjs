@@ -15,7 +15,7 @@ const chapters = {
     { recall: [["read_result"]], toolSearch: [[""], ["[40 tools deferred …]"]] },
   ],
   deferredToolsNote: [
-    "With `tool_search`, where tools are deferred",
+    "In the description of `tool_search`, when tools are deferred",
     [
       [
         {
@@ -89,7 +89,7 @@ const chapters = {
     },
   ],
   jsonPathTexts: [
-    "When `json` names a value that is not there, after the path",
+    "When `json` names a value that does not exist (each text follows the path)",
     { noMember: [["nam", ["name", "id"], 3]], noElement: [[11]] },
   ],
   passagesHead: [
@@ -99,9 +99,9 @@ const chapters = {
       [{ count: 4, readResult: "read_result", number: 12, since: 8 }],
     ],
   ],
-  followingTexts: ["What follows a reference, as the next text names it", {}],
+  followingTexts: ["How a reference announces the lines below it (used in the next text)", {}],
   movedResult: [
-    "In place of a result that moved out of the window",
+    "The reference that replaces a result moved out of the window",
     [
       [movedResult({ readResult: "read_result", shape: "{id: number, rows: 400 × {…}}" })],
       [movedResult({ followedBy: "ends" })],
@@ -126,7 +126,10 @@ const chapters = {
     [[{ messages: 12, tokens: 3400, handle }], [{ messages: 1, tokens: 900, handle: "" }]],
   ],
   handoverOpening: ["How every handover begins", []],
-  handover: ["Before the summary that a fresh start begins with", [[undefined], ["Fix the login"]]],
+  handover: [
+    "At the start of a fresh conversation, before the summary",
+    [[undefined], ["Fix the login"]],
+  ],
   markTexts: [
     "Where messages or lines are missing",
     {
@@ -160,7 +163,7 @@ const chapters = {
     },
   ],
   readableTexts: [
-    "In the archive, for parts of a message that are not text",
+    "Parts of a message that are not text, as `read_result` shows them",
     {
       resultOf: [["bash"]],
       reasoning: [["The test fails because …"]],
@@ -173,7 +176,10 @@ const chapters = {
     },
   ],
   fillingNote: ["After the last message, when the window fills", [[82, "compact_context"], [82]]],
-  noteTexts: ["In the last turn, in the last round of lookups, and in place of a lookup", {}],
+  noteTexts: [
+    "In the last turn, in the last round of lookups, and in place of an answer that was only a lookup",
+    {},
+  ],
   summaryTexts: [
     "What the model that writes summaries reads",
     {
@@ -186,7 +192,7 @@ const chapters = {
     "In place of a tool's result, in the library",
     { usedUp: [[120]], notAllowed: [["shell"]] },
   ],
-  mcpTexts: ["Over MCP, beside the tools above", {}],
+  mcpTexts: ["Over MCP, in addition to the tools above", {}],
 };
 
 function movedResult(more) {
@@ -218,7 +224,7 @@ function rendered(name, text, samples) {
 const all = new Map(Object.entries(texts));
 const unknown = [...all.keys()].filter((name) => chapters[name] === undefined);
 if (unknown.length > 0)
-  throw new Error(`${unknown.join(", ")}: say in scripts/model-texts.mjs when a model reads it.`);
+  throw new Error(`${unknown.join(", ")}: add a heading and samples in scripts/model-texts.mjs.`);
 
 const parts = Object.entries(chapters).map(([name, [when, samples]]) => {
   const quoted = rendered(name, all.get(name), samples).map((text) =>
@@ -238,7 +244,7 @@ ${parts.join("\n\n")}
 `;
 if (process.argv.includes("--check")) {
   if (readFileSync(page, "utf8") !== text) {
-    console.error(`${page} is not what the texts say: run node scripts/model-texts.mjs.`);
+    console.error(`${page} is out of date: run node scripts/model-texts.mjs.`);
     process.exit(1);
   }
 } else writeFileSync(page, text);

@@ -80,7 +80,7 @@ export interface Parts {
   readonly validate: TurnContext["validate"];
   readonly store: Store;
   readonly counter: SessionTokenCounter;
-  /** The time in milliseconds since 1970, for the age of a provider's cache. */
+  /** The clock, in milliseconds since 1970. Plimsoll also uses it to tell how old a provider's cache is. */
   readonly now: () => number;
   /** Number of sessions kept in memory. Others are read from the store again when they are needed. */
   readonly sessionsInMemory?: number;
@@ -91,7 +91,10 @@ export interface Engine {
   session(options?: SessionOptions | string): Promise<Session>;
   /** Accepts a request as a client sent it over the wire. The proxy uses this. */
   receive(incoming: Incoming): Promise<ReceivedTurn>;
-  /** The bytes that Plimsoll would send for this request. Undefined if they are the client's own. Nothing is recorded. */
+  /**
+   * The bytes that Plimsoll would send for this request, or undefined if it would send the client's own bytes unchanged. Nothing
+   * is recorded.
+   */
   peek(incoming: Incoming): Promise<Uint8Array | undefined>;
   /** Compacts a list of messages to a number of tokens outside of any session. Nothing is recorded. */
   compactMessages(task: OneOffTask): Promise<OneOff>;
@@ -121,7 +124,7 @@ export interface Inspection {
   readonly picture: Pictures;
   /** The turns of a session, newest first. */
   turns(session: string, limit: number): Promise<readonly TurnPoint[]>;
-  /** The cost of a session, or of all sessions of a tenant. If `tenant` is undefined, of all tenants. */
+  /** The cost of one session, of all sessions of a tenant, or of all tenants if `tenant` is undefined. */
   cost(of: CostOf): Promise<CostReport>;
 }
 

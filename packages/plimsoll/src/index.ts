@@ -1,4 +1,4 @@
-/** The public API. Every export is a promise, so there are few, and none is internal. */
+/** The public API. Every export is a commitment to the users of the package, so there are few exports and no internal ones. */
 
 export type { ToolRules } from "./budget/tool-budget.ts";
 export type { Config } from "./config/schema.ts";

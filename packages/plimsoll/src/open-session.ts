@@ -17,7 +17,7 @@ import { wires } from "./wire/wires.ts";
 
 export interface SessionOptions {
   readonly agent?: string;
-  /** 1 is the highest priority. Its messages are taken out last, and its limit is a fifth higher. */
+  /** 1 is the highest priority: messages of such a session are taken out last, and its limit is a fifth higher. */
   readonly priority?: 1 | 2 | 3;
 }
 
@@ -69,7 +69,7 @@ export async function resumeSession(
   id: string,
 ): Promise<Session> {
   const log = await context.sessions.byId(id).catch(async (error: unknown) => {
-    // A damaged session is put aside, so there is none to open.
+    // The damaged session has been put aside, so there is no session to open.
     if (await context.mender.mend(error)) return undefined;
     throw error;
   });

@@ -30,14 +30,14 @@ export interface PlimsollOptions {
   };
 }
 
-/** Messages of one wire, and the number of tokens that they may have afterwards. */
+/** Messages of one wire, and the maximum number of tokens that they may have after compaction. */
 export interface CompactTask {
   readonly wire: WireName;
   readonly messages: readonly JsonObject[];
-  /** Budget for the messages in tokens. A system prompt outside the messages and tools do not count. */
+  /** Budget for the messages in tokens. Tools do not count, nor does a system prompt that is not one of the messages. */
   readonly budget: number;
   readonly model?: string;
-  /** How to count tokens, if not as the model does. */
+  /** How to count tokens. Default: the way the model does. */
   readonly count?: {
     readonly tokenizer: string;
     readonly textsOf: (message: Message) => readonly string[];
@@ -55,13 +55,13 @@ export interface Plimsoll {
   readonly picture: Pictures;
   /** The turns of a session, newest first. */
   turns(session: string, limit: number): Promise<readonly TurnPoint[]>;
-  /** The cost of a session, or of all sessions of a tenant. If `tenant` is undefined, of all tenants. */
+  /** The cost of one session, of all sessions of a tenant, or of all tenants if `tenant` is undefined. */
   cost(of: CostOf): Promise<CostReport>;
   on<T extends PlimsollEventType>(
     type: T,
     handler: (event: Extract<PlimsollEvent, { type: T }>) => void,
   ): () => void;
-  /** Runs a tool, or anything else that may fail temporarily, with its retry policy. */
+  /** Runs a tool, or anything else that may fail temporarily. The retry policy is the one configured for `tool`. */
   retrying<T>(tool: string, work: (attempt: number) => Promise<T>): Promise<T>;
   /** Loads the usual tokenizer before the first request. This takes a moment, once. */
   warmUp(): Promise<void>;

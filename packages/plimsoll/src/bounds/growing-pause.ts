@@ -5,7 +5,7 @@ export interface GrowingPause {
   readonly maxMs: number;
 }
 
-/** `failures`: the number of failed attempts before the latest one. */
+/** The pause after a failed attempt. `failures`: the number of attempts that had already failed before it. */
 export function pauseAfter({ baseMs, maxMs }: GrowingPause, failures: number): number {
   return Math.min(maxMs, baseMs * 2 ** failures);
 }

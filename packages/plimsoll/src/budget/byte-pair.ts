@@ -22,7 +22,7 @@ export interface Vocabulary {
 /** A running sum that is updated in place for speed, because a text has a piece for every two or three characters. */
 export interface PieceCount {
   tokens: number;
-  /** How many cuts fell inside a piece that the tokenizer would keep together. */
+  /** Number of cuts inside a piece that the tokenizer would keep together. */
   cuts: number;
 }
 
@@ -59,7 +59,7 @@ export function createPieceCounter(vocabulary: Vocabulary): CountPiece {
   const filter = createFilter(vocabulary);
   const merge = createMerge(vocabulary, filter, bytes);
 
-  /** Fills `bytes`. The hash is only correct for ASCII, and only used then. */
+  /** Copies the piece into `bytes`. The hash is only correct for ASCII pieces, and is only used for those. */
   const readBytes = (piece: string): { readonly size: number; readonly hash: number } => {
     let hash = 0;
     for (let index = 0; index < piece.length; index++) {
@@ -93,7 +93,7 @@ const nextHash = (hash: number, byte: number): number => (Math.imul(hash, hashBa
 const filterBits = 22;
 
 interface TokenFilter {
-  /** False if the hash is certainly not that of a token. True if it has to be looked up. */
+  /** False if certainly no token has this hash. If true, the caller must look the token up. */
   mayHold(hash: number): boolean;
   /** The hash of two tokens joined, without joining them. */
   joinedHash(left: number, right: number): number;
@@ -149,7 +149,7 @@ function createMerge(
   const rank = new Int32Array(windowBytes);
   const next = new Int32Array(windowBytes);
   const previous = new Int32Array(windowBytes);
-  // The rank of a part merged with the next one. A heap entry is valid only while it equals this.
+  // The rank of each part merged with the part after it. A heap entry is out of date if its rank differs from this one.
   const mergedRank = new Int32Array(windowBytes);
 
   const offer = (at: number, merged: number): void => {

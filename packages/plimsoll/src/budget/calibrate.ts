@@ -24,7 +24,7 @@ export interface Calibration {
   readonly samples: number;
   /** The highest factor seen so far for text added to a conversation. Some kinds of text take more tokens than others. */
   readonly steepest?: number;
-  /** How far off the factors may be together: a covariance matrix, row by row. */
+  /** The joint uncertainty of the factors: a covariance matrix, row by row. */
   readonly spread: readonly number[];
   /** The last report, and Plimsoll's estimate for the same request. */
   readonly last?: { readonly estimated: ByComponent; readonly reportedTokens: number };
@@ -44,7 +44,7 @@ export const uncalibrated: Calibration = {
   spread: firstSpread,
 };
 
-/** A calibration as it was stored. Its spread is not stored. */
+/** Turns stored values back into a calibration. The spread is not stored, so it starts at `firstSpread` again. */
 export function restored(stored: {
   readonly factor: number;
   readonly samples: number;

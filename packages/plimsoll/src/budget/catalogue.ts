@@ -30,7 +30,7 @@ export interface ModelFacts {
   readonly media: MediaRule;
   /** Tokens of the prompt that the provider puts before a list of tools. */
   readonly toolPromptTokens?: number;
-  /** False if nothing in the catalogue matches. The facts are then defaults. */
+  /** False if the model is not in the catalogue. The facts are then defaults. */
   readonly known: boolean;
   readonly source: string;
   /** When the source was last checked. */
@@ -326,7 +326,7 @@ interface OpenRow {
   readonly output?: number;
 }
 
-/** The windows that the models were trained with. A server may offer less, and only its settings say so. */
+/** The windows that the models were trained with. A server may offer a smaller one, which only its settings show. */
 const openRows: readonly OpenRow[] = [
   { match: /^(?:meta-)?llama-?3-[123]/, provider: "meta", window: 131_072 },
   { match: /^(?:meta-)?llama-?3/, provider: "meta", window: 8_192 },
@@ -382,7 +382,7 @@ export function findModel(provider: string, model: string): ModelFacts {
     };
   }
   const { match: _, ...facts } = family;
-  // Claude Code and others ask in this way for the long window of a model that has two.
+  // Claude Code and others add `[1m]` to the name of a model that has two windows, to ask for the long one.
   const hasLongWindow = facts.provider === "anthropic" && model.toLowerCase().includes("[1m]");
   return { ...facts, known: true, ...(hasLongWindow ? { contextWindow: million } : {}) };
 }

@@ -24,7 +24,7 @@ export function* chunksOf(text: string, maxChars: number): Generator<Chunk> {
   yield { text: text.slice(start), isClean: true };
 }
 
-/** How far to look back for a place to cut. Longer words are runs, and the bound keeps cutting linear. */
+/** Maximum distance to look back for a place to cut. A word longer than this is data. The bound keeps the time linear. */
 const lookBackChars = 2_048;
 
 function lastCleanCut(text: string, start: number, limit: number): number | undefined {

@@ -39,7 +39,10 @@ export type Verdict =
     }
   /** The first target is full, but this one has room. */
   | { readonly kind: "skip"; readonly target: string; readonly filled: number }
-  /** The head alone is over the limit, so taking out messages would not help. Send it anyway if the window may hold it. */
+  /**
+   * The fixed part alone is over the limit, so taking out messages would not help. The request is sent anyway if the window may
+   * be large enough.
+   */
   | { readonly kind: "head"; readonly target: string; readonly overTokens: number }
   | { readonly kind: "final"; readonly target: string; readonly overTokens: number }
   | { readonly kind: "refuse"; readonly target: string; readonly overTokens: number };
@@ -53,12 +56,15 @@ export interface GuardInput {
 }
 
 const priorityBonus = 1.2;
-/** Minimum room for the conversation: this share of the window that the head leaves free, and this share of a budget. */
+/**
+ * Minimum room for the conversation: this share of the window without the fixed part, or this share of a budget if that is less.
+ */
 const room = { ofWindow: 0.5, ofBudget: 0.25 };
 
 /**
- * The tokens that a request may use on this target: the window minus buffer and reserve, or the budget. A large head must not
- * leave the conversation without room. Reserve, buffer and budget then give way, and the answer gets the rest.
+ * The tokens that a request may use on this target: the window minus buffer and reserve, or the budget if it is lower. If the
+ * fixed part is so large that the conversation would get less than its minimum room, the limit is raised at the expense of
+ * reserve, buffer and budget. The answer then gets the rest of the window.
  */
 export function effectiveLimit(target: GuardTarget, own: OwnLimits = {}, headTokens = 0): number {
   const { window, reserve } = target.limit;
@@ -71,7 +77,7 @@ export function effectiveLimit(target: GuardTarget, own: OwnLimits = {}, headTok
   return Math.max(limitBeside(target.limit, own), Math.min(most, Math.floor(headTokens + beside)));
 }
 
-/** The limit without regard to the size of the head. */
+/** The limit before it is raised for a large fixed part. */
 function limitBeside(limit: Limit, own: OwnLimits): number {
   const budget = budgetOf(own);
   if (budget === undefined) return limit.limit;
@@ -80,7 +86,10 @@ function limitBeside(limit: Limit, own: OwnLimits): number {
   return Math.max(0, Math.min(window - buffer - reserve, budget));
 }
 
-/** The share of the limit that is used. If the limit was raised because of the head, the share of the room next to the head. */
+/**
+ * The share of the limit that is used. If the limit was raised for a large fixed part, this part is subtracted from both the
+ * tokens and the limit.
+ */
 function filledOf({ tokens, head }: Projection, limit: number, usualLimit: number): number {
   if (limit === 0) return Number.POSITIVE_INFINITY;
   const isBeside = limit > usualLimit && head < limit;
@@ -95,7 +104,7 @@ function budgetOf({ contextBudget, agentLimit, priority }: OwnLimits): number | 
   return Math.min(contextBudget, raised);
 }
 
-/** Nobody knows how large the window is, and no other limit is set. So nothing is too long until the provider says so. */
+/** True if the size of the window is unknown and no other limit is set. Nothing is then too long until the provider says so. */
 function isBoundless({ limit }: GuardTarget, own: OwnLimits = {}): boolean {
   return limit.windowSource === "fallback" && budgetOf(own) === undefined;
 }
@@ -136,8 +145,8 @@ function assessTarget(input: GuardInput, target: GuardTarget): Verdict {
 
 /**
  * The verdict after every compaction was tried. A request is sent if the window may hold it and a short answer, even if it is
- * over the limit: if the size of the window is a guess, the provider knows better. A request that certainly leaves no room for an
- * answer is sent as the last turn, if the window holds it.
+ * over the limit: if the size of the window is a guess, the provider decides. A request that certainly leaves no room for an
+ * answer is sent as the last turn if it fits into the window, and is refused otherwise.
  */
 export function assessAfter(input: GuardInput): Verdict {
   const [target] = input.targets;
@@ -153,7 +162,7 @@ export function assessAfter(input: GuardInput): Verdict {
   return { kind: fitsRawWindow ? "final" : "refuse", target: target.name, overTokens };
 }
 
-/** Whether the window, as far as anybody has stated its size, holds this many tokens and a short answer. */
+/** Whether the window has room for this many tokens and a short answer. A window of unknown size always has room. */
 function hasRoom({ limit: { named, reserve } }: GuardTarget, tokens: number): boolean {
   return tokens + Math.min(answerTokensMin, reserve) <= named;
 }

@@ -2,7 +2,7 @@
 
 import type { ModelFacts } from "./catalogue.ts";
 
-/** The settings as in the configuration, on any of its levels. */
+/** The settings of one level of the configuration: model, provider or defaults. */
 export interface LimitSettings {
   readonly contextWindow?: number | undefined;
   readonly contextWindowBufferTokens?: number | undefined;
@@ -19,9 +19,9 @@ export interface LimitInput {
 }
 
 export interface Limit {
-  /** If nobody knows the window, this is a guess, and Plimsoll does nothing to stay below it. */
+  /** If the size of the window is unknown, this is a guess, and Plimsoll does nothing to stay below it. */
   readonly window: number;
-  /** The window as stated by configuration, catalogue or provider. Nothing larger fits. Infinite if nobody has stated it. */
+  /** The window as stated by configuration, catalogue or provider. Nothing larger fits. Infinite if none of them states it. */
   readonly named: number;
   readonly buffer: number;
   /** The maximum answer length that the client, the configuration or the catalogue states. */
@@ -50,7 +50,7 @@ export function resolveLimit(input: LimitInput): Limit {
     model?.contextWindowBufferTokens ??
     provider?.contextWindowBufferTokens ??
     defaults?.contextWindowBufferTokens ??
-    // The usual buffer would leave nothing of a small window.
+    // In a small window, the usual buffer would leave no room for anything else.
     Math.min(defaultBufferTokens, Math.floor(window / 8));
   const configured =
     model?.maxOutputTokens ?? provider?.maxOutputTokens ?? defaults?.maxOutputTokens;
@@ -75,7 +75,7 @@ export function reserveOf(maxOutput: number, most: number): number {
   return Math.min(maxOutput, Math.floor(most * reserveShare));
 }
 
-/** The window that leaves `rest` tokens after the reserve. */
+/** The size of the window in which `rest` tokens are left next to the reserve. */
 export function windowFor(rest: number, maxOutput: number): number {
   return Math.min(rest + maxOutput, Math.ceil(rest / (1 - reserveShare)));
 }

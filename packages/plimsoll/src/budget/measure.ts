@@ -82,9 +82,9 @@ export function toolText(tool: ToolDefinition): string {
 
 /**
  * The tokens of tool schemas. Each provider writes schemas in its own form, so a count of their JSON text is never exact.
- * Anthropic's example counts 403 tokens for one tool and a question, and 346 of them come before any list of tools (docs, "Token
- * counting" and "Tool use pricing", 2026-11). So a schema takes no more tokens than its JSON text. `factor` raises the count for
- * servers with an unknown tokenizer, which may need more.
+ * Anthropic's example counts 403 tokens for one tool and a question, of which 346 are a prompt that Anthropic adds to
+ * every request with tools (docs, "Token counting" and "Tool use pricing", 2026-11). So a schema takes no more tokens than its
+ * JSON text. `factor` raises the count for servers with an unknown tokenizer, which may need more.
  */
 export function schemaTokens({ tokens, certainty }: Count, factor: number): Count {
   return {

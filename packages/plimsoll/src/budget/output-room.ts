@@ -17,10 +17,11 @@ const marginShare = 0.005;
 export type InputSize = Pick<Projection, "tokens" | "least" | "most" | "isGuess">;
 
 /**
- * If the answer has to be shorter, some room stays free in case the input was counted too low: the buffer, or a quarter of the
- * remaining room. An answer that fits by the best estimate is shortened only if `input.most` leaves too little room for it. If
- * the input size is a guess, the answer is not made shorter than the reserve, because the provider knows better and its "too
- * long" error says how much is left. A thinking budget is halved until it fits, so that it does not change with every turn.
+ * If the answer has to be shorter than requested, some room stays free in case the input was counted too low: the buffer, or a
+ * quarter of the remaining room. An answer that fits by the best estimate is shortened only if `input.most` leaves too little
+ * room for it. If the input size is a guess, the answer is not made shorter than the reserve, because the request may still fit,
+ * and otherwise the provider's "too long" error says how much room there is. A thinking budget is halved until it fits, so that
+ * it does not change with every turn.
  */
 export function fitOutput(
   requested: OutputSize,

@@ -9,6 +9,6 @@ export interface Projection {
   readonly most: number;
   /** The part of `tokens` that no compaction can take out: system prompt, tools, and the user's first message. */
   readonly head: number;
-  /** The provider has not reported any usage yet, so nobody knows how it counts. */
+  /** True until the provider has reported usage. Until then Plimsoll does not know how the provider counts. */
   readonly isGuess: boolean;
 }

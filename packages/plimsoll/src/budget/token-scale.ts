@@ -11,7 +11,7 @@ export interface TokenScale {
 
 export const sameScale: TokenScale = { own: 1, provider: 1 };
 
-/** The scale between two counts of one request. A count of 0 says nothing, so both sides then count alike. */
+/** The scale between two counts of one request. If either count is 0, the scale is 1:1. */
 export function scaleBetween(own: number, provider: number): TokenScale {
   return own > 0 && provider > 0 ? { own, provider } : sameScale;
 }
@@ -26,17 +26,17 @@ export function notBelowOwn(scale: TokenScale): TokenScale {
   return scale.provider < scale.own ? sameScale : scale;
 }
 
-/** Not rounded. A caller that compares the result with a limit knows which way to round. */
+/** The result is not rounded. A caller that compares it with a limit knows which way to round. */
 export function inProviderTokens(ownTokens: number, { own, provider }: TokenScale): number {
   return (ownTokens * provider) / own;
 }
 
-/** Not rounded. */
+/** The result is not rounded. */
 export function inOwnTokens(providerTokens: number, { own, provider }: TokenScale): number {
   return (providerTokens * own) / provider;
 }
 
-/** Rounded, for people. */
+/** Provider's tokens, rounded to show them to people. */
 export function shownTokens(ownTokens: number, scale: TokenScale): number {
   return Math.round(inProviderTokens(ownTokens, scale));
 }

@@ -31,7 +31,7 @@ export interface Count {
 
 export interface Tokenizer {
   readonly id: string;
-  /** Why this is not the requested tokenizer. A sentence for people. */
+  /** Says why another tokenizer than the requested one is used. A sentence for people. */
   readonly problem?: string;
   /** Contract: the time is proportional to the length of the text, for every text. */
   count(text: string): Count;
@@ -160,7 +160,7 @@ function countByChunks(text: string, countChunk: (chunk: string) => TextCount): 
   let plainChars = 0;
   let previous = { text: "", count: { tokens: 0, cuts: 0, plainChars: 0 } };
   for (const chunk of chunksOf(text, maxPieceChars)) {
-    // Megabytes of one character give the same chunk again and again.
+    // A text with megabytes of one character has many equal chunks, which are counted only once.
     if (chunk.text !== previous.text) {
       previous = { text: chunk.text, count: countChunk(chunk.text) };
     }

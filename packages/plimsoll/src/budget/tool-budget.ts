@@ -1,6 +1,6 @@
 /**
- * The tool budget: the tokens that the results of one turn's calls may take in the window. Results arrive in any order and at the
- * same time. Each is decided in one step on one value, so the grants never add up to more than the budget.
+ * The tool budget: the tokens that the results of one turn's calls may take in the window. Results arrive in any order, some at
+ * the same time. Each grant is made in one synchronous step, so the grants never add up to more than the budget.
  */
 
 import { toolBudgetTexts } from "../text/for-models.ts";
@@ -32,7 +32,7 @@ export interface ToolBudget {
   readonly isExceeded: boolean;
 }
 
-/** The tokens that a result would take. Infinity if that form is not possible. */
+/** The tokens that a result would take, whole or as a reference. Infinity if that is not possible. */
 export interface ResultCost {
   readonly wholeTokens: number;
   /** Tokens of a reference that replaces the result. The result itself is in the archive. */
@@ -56,9 +56,9 @@ export type Grant =
 const perOpenCall = { reference: 150, notice: 50 };
 
 /**
- * The room that the window has for results next to the head and a short answer. Everything older can be removed to make room.
- * Only figures that are known for sure reduce it: the lowest plausible size of the head, or the head's share of the usage that
- * the provider reported.
+ * The room that the window has for results, next to the fixed part and a short answer. Everything older can be removed to make
+ * room. The fixed part is counted at its lowest plausible size, or as its share of the usage that the provider reported, so that
+ * a wrong estimate does not reduce the room.
  */
 export function roomForResults(
   { named, reserve }: Limit,
@@ -71,7 +71,7 @@ export function roomForResults(
   return Math.max(0, Math.min(unlimited, room));
 }
 
-/** The budget if nobody knows how much room there is. */
+/** The budget if the size of the window is unknown. */
 export const unlimited = Number.MAX_SAFE_INTEGER;
 
 export interface BudgetOptions {
@@ -104,7 +104,7 @@ export function isToolAllowed(
   return (toolsAllowed === undefined || isNamed(toolsAllowed)) && !isNamed(toolsDenied);
 }
 
-/** Whether it makes sense to run this tool now, or any tool if no name is given. */
+/** Whether it makes sense to run this tool now. Without a name: whether it makes sense to run any tool. */
 export function canExecute(budget: ToolBudget, name?: string): boolean {
   const isAllowed = name === undefined || isToolAllowed(budget.rules, name);
   return isAllowed && !budget.isExceeded && remainingTokens(budget) > 0;
@@ -150,12 +150,12 @@ export function reserveOutput(budget: ToolBudget, name: string, cost: ResultCost
   };
 }
 
-/** The model has answered. The answer takes this many tokens of the window, and this many results will follow. */
+/** Records an answer of the model, which takes this many tokens of the window and makes this many calls. */
 export function answered(budget: ToolBudget, tokens: number, calls: number): ToolBudget {
   return { ...withTokens(budget, -tokens), openCalls: calls };
 }
 
-/** Something else has used room in the window, or freed some. */
+/** Changes the budget because something else has used or freed room in the window. */
 export function withTokens(budget: ToolBudget, added: number): ToolBudget {
   return { ...budget, tokens: Math.max(0, budget.tokens + added) };
 }
@@ -171,7 +171,7 @@ export interface SharedToolBudget {
   /** Replaces the budget, because a new turn has begun. */
   open(budget: ToolBudget): void;
   answered(tokens: number, calls: number): void;
-  /** Somebody else answered a call, and the answer takes this many tokens. */
+  /** Records that a call was answered elsewhere, and that the answer takes this many tokens. */
   spend(tokens: number): void;
   add(tokens: number): void;
 }

@@ -67,7 +67,7 @@ export const breakingStrategy = z.strictObject({
       placeholder_detail: z
         .enum(["brief", "linked"])
         .describe(
-          "Text in place of the removed units: `brief` says how much is missing, `linked` also names a handle for each. Default: `brief`.",
+          "Text in place of the removed units. `brief`: how much is missing. `linked`: also a handle for each unit. Default: `brief`.",
         )
         .optional(),
     })

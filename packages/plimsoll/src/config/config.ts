@@ -10,7 +10,7 @@ import { errorMessage, PlimsollError } from "../message/error.ts";
 import { isObject } from "../message/json.ts";
 import { type Config, configSchema } from "./schema.ts";
 
-/** Maximum size of a configuration file. The bound also limits how much work a file can give the parser. */
+/** Maximum size of a configuration file. The bound also limits the time that parsing can take. */
 const maxConfigBytes = 256 * 1024;
 const forbiddenKeys = new Set(["__proto__", "constructor", "prototype"]);
 
@@ -21,7 +21,7 @@ export interface Settings {
   readonly data: string;
   readonly host: string;
   readonly port: number;
-  /** From PLIMSOLL_TOKEN. Without it, a token is made and kept in the data folder. */
+  /** The value of PLIMSOLL_TOKEN. If it is not set, Plimsoll makes a token and keeps it in the data folder. */
   readonly token?: string;
 }
 

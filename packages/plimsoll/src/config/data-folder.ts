@@ -67,7 +67,10 @@ function refusePlanted(file: string, folder: Stats): void {
     throw unusable(file, "it belongs to another user");
 }
 
-/** If other users may put files into the folder, Plimsoll must not use theirs: they would know the key or the token. */
+/**
+ * Whether another user put this file into the folder. Plimsoll must not use such a file, because that user knows the key or the
+ * token in it.
+ */
 export function isPlanted(
   file: Pick<Stats, "uid">,
   folder: Pick<Stats, "uid" | "mode">,
@@ -95,7 +98,7 @@ function makeSecret(folder: string, file: string): string {
   try {
     const known = readSecret(file);
     if (isWhole(known)) return known;
-    // An interrupted start can leave such a file. But if there is a database, another key was in use before.
+    // An interrupted start can leave a file that is too short. But if there is a database, it was written with another key.
     if (known !== undefined && hasDatabase(folder))
       throw unusable(
         file,

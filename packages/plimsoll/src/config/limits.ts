@@ -44,7 +44,7 @@ export function defaultOf(config: Config): number {
   return config.context_config?.default_limit ?? usualDefault;
 }
 
-/** Limits below the floor are raised to it. These sentences tell the operator once. */
+/** Sentences that tell the operator once which limits were below `min_limit` and were raised to it. */
 export function raisedLimits(config: Config): readonly string[] {
   const floor = floorOf(config);
   const { per_agent: perAgent = {}, per_llm: perLlm = [] } = config.context_config ?? {};

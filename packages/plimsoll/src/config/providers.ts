@@ -45,7 +45,7 @@ const prices = z.strictObject({
     .describe("US dollars per million tokens written to the cache with the long lifetime.")
     .optional(),
   cache_min_tokens: tokens
-    .describe("Minimum length that the provider caches, in tokens.")
+    .describe("Minimum number of tokens that the provider caches.")
     .optional(),
   cache_ttl_seconds: z
     .number()
@@ -57,7 +57,9 @@ const prices = z.strictObject({
 export const provider = z.strictObject({
   wire: z
     .enum(["anthropic", "openai", "gemini"])
-    .describe("The API format of the server. Known for the vendors' own names.")
+    .describe(
+      "The API format of the server. Not needed if the provider has the name of a vendor, such as `openai`.",
+    )
     .optional(),
   baseUrl: http.describe("Address of the server. Default: the vendor's public address.").optional(),
   native_tool_deferral: z

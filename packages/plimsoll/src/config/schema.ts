@@ -31,7 +31,9 @@ const retryPolicy = z.strictObject({
 });
 
 const contextConfig = z.strictObject({
-  min_limit: tokens.describe("Lower limits are raised to this. Default: 3500.").optional(),
+  min_limit: tokens
+    .describe("The lowest possible limit. Smaller limits are raised to it. Default: 3500.")
+    .optional(),
   default_limit: tokens
     .describe("Limit for entries with `follow_default`. Default: 5000.")
     .optional(),
@@ -60,7 +62,7 @@ const contextConfig = z.strictObject({
     .describe("Limits for providers or models.")
     .optional(),
   breaking_strategy: breakingStrategy
-    .describe("How a conversation is made smaller, if the default is not wanted.")
+    .describe("The strategies that make a conversation smaller, instead of the default.")
     .optional(),
   recovery_mode: z
     .enum(["fresh_start", "truncate", "error"])
@@ -259,7 +261,9 @@ export const configSchema = z.strictObject({
     .array(
       z.strictObject({
         name: z.string().describe("Name to show."),
-        priority: priority.describe("1 is the highest priority and is taken out last."),
+        priority: priority.describe(
+          "1 is the highest priority: messages about such a topic are taken out last.",
+        ),
         patterns: z
           .array(z.string())
           .describe("Words that identify the area. Upper and lower case do not matter."),
@@ -280,7 +284,7 @@ export const configSchema = z.strictObject({
         .describe("Names of the tools to defer next. `*` matches any characters.")
         .optional(),
     })
-    .describe("Tools that may be deferred. All others never are.")
+    .describe("Tools that may be deferred. All other tools are always sent.")
     .optional(),
   cost: z
     .strictObject({
@@ -292,7 +296,7 @@ export const configSchema = z.strictObject({
         .optional(),
       compact_from: share
         .describe(
-          "Nothing is taken out to save money while less than this share of the room is used. Room means the limit without system prompt, tools and first message. Default: the warning threshold.",
+          "Plimsoll compacts to save money only if at least this share of the room is used. The room is the limit without system prompt, tools and first message. Default: the warning threshold.",
         )
         .optional(),
       expected_turns: z
@@ -300,7 +304,7 @@ export const configSchema = z.strictObject({
         .int()
         .min(1)
         .max(1000)
-        .describe("Number of turns to expect. Default: as many as there have been.")
+        .describe("Number of further turns to expect. Default: the number of turns so far.")
         .optional(),
     })
     .describe("When to compact in order to save money.")

@@ -51,7 +51,7 @@ export const configChange = z.strictObject({
     .optional(),
   limits: z
     .strictObject({
-      min_limit: tokens.describe("Lower limits are raised to this."),
+      min_limit: tokens.describe("The lowest possible limit. Smaller limits are raised to it."),
       default_limit: tokens.describe("Limit for entries with `follow_default`."),
       warning_threshold: z
         .number()
@@ -134,7 +134,7 @@ function readAnswer(text: string, file: string): ConfigAnswer {
   };
 }
 
-/** Contract: returns the configuration that is then in the file. If it throws, the file is unchanged. */
+/** Contract: returns the configuration that the file contains after the change. If it throws, the file is unchanged. */
 export function writeConfig(file: string, wish: ConfigChange): Config {
   const { revision, progress, limits } = wish;
   const readOnly = readOnlyReason(file);
@@ -146,7 +146,7 @@ export function writeConfig(file: string, wish: ConfigChange): Config {
       "The settings were changed in the meantime. Reload them, then save again.",
       { status: 409 },
     );
-  // This reports errors that are already in the file. The new text is checked as a whole further down.
+  // Reports errors that were in the file before the change. The new text is checked as a whole below.
   parseConfig(text, file);
   const document = parseDocument(text);
   const now = readAnswer(text, file);

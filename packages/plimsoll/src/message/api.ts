@@ -31,12 +31,12 @@ export interface TurnPoint {
   readonly tokensBefore?: number;
   readonly limit: number;
   /**
-   * Tokens that no compaction can remove. Present only if the limit was raised to make room for them. The fill level is then the
-   * share of the remaining room that is used.
+   * Tokens that no compaction can remove. Present only if the limit was raised to make room for them. The fill level then leaves
+   * them out: it is the share of the rest of the limit that is used.
    */
   readonly headTokens?: number;
   readonly window: number;
-  /** Set if nobody has stated the size of the window, so Plimsoll assumes the usual one. */
+  /** Set if the window is a guess, because its size is not known from the configuration, the catalogue or the provider. */
   readonly isWindowGuess?: true;
   readonly priority?: Priority;
   readonly usage?: Usage;
@@ -123,20 +123,20 @@ export interface WindowPicture {
   readonly branch: string;
   readonly model: string;
   readonly window: number;
-  /** Set if nobody has stated the size of the window, so Plimsoll assumes the usual one. */
+  /** Set if the window is a guess, because its size is not known from the configuration, the catalogue or the provider. */
   readonly isWindowGuess?: true;
   readonly limit: number;
   /**
-   * Tokens that no compaction can remove. Present only if the limit was raised to make room for them. The fill level is then the
-   * share of the remaining room that is used.
+   * Tokens that no compaction can remove. Present only if the limit was raised to make room for them. The fill level then leaves
+   * them out: it is the share of the rest of the limit that is used.
    */
   readonly headTokens?: number;
   /** Tokens of all units together. */
   readonly tokens: number;
   readonly certainty: MeasurementSummary["certainty"];
   /**
-   * Number of tokens, from the beginning on, that the provider read from its cache in the last turn. Absent if it did not report
-   * this.
+   * Number of tokens at the beginning of the window that the provider read from its cache in the last turn. Absent if the
+   * provider did not report it.
    */
   readonly cachedTokens?: number;
   /** The priority that the last turn asked for. */

@@ -14,7 +14,7 @@ export type EditAction =
       readonly text: string;
       readonly handle?: string;
     }
-  /** Removes or folds whole units, both ends included. `text` takes their place. */
+  /** Removes or folds the units from `first` to `last`, both included. `text` takes their place. */
   | {
       readonly kind: "remove" | "fold";
       readonly first: string;
@@ -30,8 +30,8 @@ export type EditAction =
       readonly handle?: string;
     }
   /**
-   * Shows an answer, both ends included, as the model gave it: with its calls of Plimsoll's tools and their results, by their
-   * numbers in the log.
+   * Shows the answer from `first` to `last`, both included, as the model gave it, with its calls of Plimsoll's tools and their
+   * results. `inner` has the log numbers of those calls and results.
    */
   | {
       readonly kind: "expand";
@@ -59,7 +59,10 @@ export interface ToolSelection {
   readonly note: string;
 }
 
-/** The kind of place that an edit touches. */
+/**
+ * The kind of content that an edit touches. "read-tool": the result of reading a file. "alter-tool": a call that changes a file,
+ * or its result. "file-mention": a file quoted in a text. "no-file-read": another result. "undefined": not classified.
+ */
 export type EditPlace = "undefined" | "no-file-read" | "read-tool" | "alter-tool" | "file-mention";
 
 export interface Edit {
@@ -84,5 +87,5 @@ export type NewEdit = Omit<Edit, "seq">;
 
 export const ownTools = "own_tools";
 
-/** Strategy name of the notes that warn that the window is filling up. */
+/** The strategy name of notes that warn the model about a window that is filling up. */
 export const warning = "warning";

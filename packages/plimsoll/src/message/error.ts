@@ -42,7 +42,7 @@ export interface ErrorDetails {
 }
 
 export class PlimsollError extends Error {
-  /** A mark that works even with two copies of the package in one process, where `instanceof` fails. */
+  /** Identifies the class even with two copies of the package in one process, where `instanceof` fails. */
   readonly isPlimsollError = true;
   readonly code: ErrorCode;
   readonly status: number;

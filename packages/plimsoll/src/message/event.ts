@@ -61,8 +61,8 @@ export interface TurnStartEvent extends Base {
   readonly measurement: MeasurementSummary;
   readonly limit: number;
   /**
-   * Tokens that no compaction can remove. Present only if the limit was raised to make room for them. The fill level is then the
-   * share of the remaining room that is used.
+   * Tokens that no compaction can remove. Present only if the limit was raised to make room for them. The fill level then leaves
+   * them out: it is the share of the rest of the limit that is used.
    */
   readonly headTokens?: number;
   /** The priority that the client asked for. */
@@ -84,13 +84,13 @@ export interface TurnEndEvent extends Base {
   readonly tokensBefore: number;
   readonly limit: number;
   /**
-   * Tokens that no compaction can remove. Present only if the limit was raised to make room for them. The fill level is then the
-   * share of the remaining room that is used.
+   * Tokens that no compaction can remove. Present only if the limit was raised to make room for them. The fill level then leaves
+   * them out: it is the share of the rest of the limit that is used.
    */
   readonly headTokens?: number;
   /** Size of the window in tokens. Absent in the oldest events. */
   readonly window?: number;
-  /** Set if nobody has stated the size of the window, so Plimsoll assumes the usual one. */
+  /** Set if the window is a guess, because its size is not known from the configuration, the catalogue or the provider. */
   readonly isWindowGuess?: true;
   /** The priority that the client asked for. */
   readonly priority?: Priority;
@@ -135,7 +135,7 @@ export interface ContextWarningEvent extends Base {
   readonly limit: number;
 }
 
-/** The phase of a compaction. "detection" begins it. "success" ends it, or "recovery" followed by "handover". */
+/** The phase of a compaction. The first phase is "detection". The last is "success", or "handover" after "recovery". */
 export type CompactionPhase =
   | "detection"
   | "summarize-old"
@@ -183,7 +183,10 @@ export interface CompactionEndEvent extends Base {
   readonly receipt: Receipt;
 }
 
-/** A model wrote a summary for the next compaction. The check accepted it, repaired it, or replaced it with Plimsoll's own. */
+/**
+ * A model wrote a summary for the next compaction. The check accepted it, repaired it, or replaced it with Plimsoll's own
+ * summary.
+ */
 export interface SummaryPreparedEvent extends Base {
   readonly type: "summary-prepared";
   readonly turn: string;
@@ -215,7 +218,7 @@ export interface DegradedEvent extends Base {
 export interface OverflowEvent extends Base {
   readonly type: "overflow";
   readonly turn: string;
-  /** How many times this turn had been sent. */
+  /** Number of times that this turn had been sent when the provider refused it. */
   readonly attempt: number;
   readonly limitTokens?: number;
   readonly needTokens?: number;
@@ -261,7 +264,7 @@ export interface ToolsDeferredEvent extends Base {
   readonly turn: string;
   readonly shown: number;
   readonly deferred: number;
-  /** Tokens of all tools, and of the tools that are still sent, including Plimsoll's own. */
+  /** Tokens of all tools before the deferral, and of the remaining tools after it. Both include Plimsoll's own tools. */
   readonly tokensBefore: number;
   readonly tokensAfter: number;
 }

@@ -33,7 +33,10 @@ const longFrom = 4096;
 
 export interface CanonicalRules {
   readonly long?: LongText | undefined;
-  /** Below these keys, null fields count too. The arguments of calls belong to the caller, so null may mean something there. */
+  /**
+   * Null fields inside the values of these keys are kept. Arguments of calls are such values: null may mean something to the
+   * tool.
+   */
   readonly exactKeys?: ReadonlySet<string>;
 }
 

@@ -56,7 +56,7 @@ export interface OpaquePart {
   readonly kind: "opaque";
   readonly type: string;
   readonly json: JsonValue;
-  /** Set if the part only brings tools and is not something that anybody said. */
+  /** Set if the part only adds tools to the conversation, and contains nothing that the user or the model said. */
   readonly isTools?: true;
 }
 
@@ -86,7 +86,7 @@ export interface OutputSize {
   readonly thinkingTokens?: number;
 }
 
-/** The cost of a turn as the provider reports it. Absent fields were not reported. */
+/** The tokens of a turn as the provider reports them. Absent fields were not reported. */
 export interface Usage {
   /** All tokens that the model read, cached or not. */
   readonly inputTokens: number;

@@ -76,7 +76,7 @@ export type HandleUse = "own" | "shared";
 
 /** A proposed edit. Messages are named by their index in the conversation. */
 export type Proposal =
-  /** Removes or folds whole units, both ends included. */
+  /** Removes or folds the units from `first` to `last`, both included. */
   | {
       readonly kind: "remove" | "fold";
       readonly first: number;
@@ -117,7 +117,7 @@ export interface Strategy {
   readonly name: string;
   /** The strategy runs only if the strategies before it did not save enough. */
   readonly isLastResort?: true;
-  /** The strategy enforces its own time limit, and it may have to wait for its turn. */
+  /** The strategy enforces its own time limit, so its caller sets none. It may have to wait before it can start. */
   readonly keepsTime?: true;
   propose(
     conversation: VisibleConversation,

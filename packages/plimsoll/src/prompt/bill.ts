@@ -4,7 +4,7 @@ import type { Usage } from "../message/message.ts";
 import { readingCost } from "./compaction-payoff.ts";
 import type { PriceList } from "./price-rows.ts";
 
-/** Input tokens by how they are billed, without overlap. Together with `output` they are everything that is paid for. */
+/** The tokens of a turn by the price that applies to them. No token is counted twice, and together they are the whole bill. */
 export interface BilledTokens {
   readonly fresh: number;
   readonly cacheRead: number;
@@ -31,9 +31,9 @@ export function costOf(tokens: BilledTokens, { prices }: PriceList): number | un
 }
 
 /**
- * `inputTokens` includes everything the model read, on every wire. Anthropic's own figure excludes the cache, so
- * `wire/anthropic/answer.ts` adds it. OpenAI's figure includes it, and `cached_tokens` is a part of it. Tokens of unreported
- * kinds count as fresh.
+ * `inputTokens` includes everything the model read, on every wire. Anthropic's own figure excludes cached tokens, so
+ * `wire/anthropic/answer.ts` adds them. OpenAI's figure includes them and reports them again as `cached_tokens`. Tokens of
+ * unreported kinds count as fresh.
  */
 export function billedOf(usage: Usage): BilledTokens {
   const cacheRead = Math.min(usage.cacheReadTokens ?? 0, usage.inputTokens);

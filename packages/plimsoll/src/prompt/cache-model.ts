@@ -14,7 +14,7 @@ export interface CacheBlock {
 }
 
 export interface CacheMark {
-  /** Index of the block that the mark follows. */
+  /** Index of the block after which the mark is set. */
   readonly block: number;
   readonly isLong?: boolean;
 }
@@ -74,7 +74,7 @@ const maxPlaces = 500_000;
 class Places {
   readonly #next = new Map<string, number>();
 
-  /** Returns one place per block. If there are too many, it forgets all and calls `onForget` first. */
+  /** Returns one place per block. If there would be too many places, it first calls `onForget` and forgets all of them. */
   of(blocks: readonly CacheBlock[], onForget: () => void): readonly Place[] {
     if (this.#next.size + blocks.length > maxPlaces) {
       this.#next.clear();
@@ -133,7 +133,8 @@ function marked(rule: Extract<CacheRule, { readonly kind: "marks" }>): CacheMode
     take: ({ blocks, marks = [] }, at) => {
       const path = places.of(blocks, () => entries.clear());
       const total = path.at(-1)?.tokens ?? 0;
-      // A provider would refuse more marks than the maximum. The last ones matter most for a conversation.
+      // A provider would refuse a request with more marks than the maximum. Only the last marks count here, because they matter
+      // most for a conversation.
       const valid = marks
         .filter(({ block }) => block >= 0 && block < blocks.length)
         .toSorted((one, other) => one.block - other.block)

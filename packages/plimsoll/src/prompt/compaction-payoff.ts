@@ -4,15 +4,15 @@ import type { PriceList, Prices } from "./price-rows.ts";
 
 /** The state of a conversation, in tokens as the provider counts them. */
 export interface Outlook {
-  /** Size of the next request without a compaction, and how much of it is still in the provider's cache. */
+  /** Size of the next request without a compaction, and the part of it that is still in the provider's cache. */
   readonly tokens: number;
   readonly cachedTokens: number;
-  /** Size of the next request after a compaction, and how much of it comes before the first edit. */
+  /** Size of the next request after a compaction, and the part of it that comes before the first edit. */
   readonly afterTokens: number;
   readonly prefixTokens: number;
   /** Tokens that each turn adds. */
   readonly growthTokens: number;
-  /** A request of this size has to be compacted. */
+  /** From this size on, a request has to be compacted. */
   readonly forcedTokens: number;
   readonly turnsToCome: number;
 }
@@ -24,11 +24,11 @@ export interface Worth {
   readonly savedUsd: number;
 }
 
-/** Maximum number of turns to look ahead. Nobody can predict more. */
+/** Maximum number of turns to look ahead. Nobody can predict further. */
 const turnsMax = 1000;
 const perMillion = 1_000_000;
 
-/** What a compaction now would cost and save. Undefined if no prices are known. */
+/** The cost and the saving of a compaction now. Undefined if no prices are known. */
 export function worthOf(outlook: Outlook, { prices }: PriceList): Worth | undefined {
   if (prices === undefined) return undefined;
   const now = planned(outlook, prices, true);
@@ -36,7 +36,9 @@ export function worthOf(outlook: Outlook, { prices }: PriceList): Worth | undefi
   return { priceUsd: now.first - later.first, savedUsd: later.all - now.all };
 }
 
-/** Both plans compact when they must. One of them also compacts at once. */
+/**
+ * The cost of the first turn and of all turns, if requests are compacted only when they must be, or also at once (`isAtOnce`).
+ */
 function planned(
   outlook: Outlook,
   prices: Prices,
@@ -68,8 +70,9 @@ export function readingCost(prices: Prices, tokens: number, cachedTokens: number
 }
 
 /**
- * The cost of money-saving compactions that has not been earned back yet. While there is any debt, Plimsoll makes no further
- * one. So the bill never exceeds that of doing nothing by more than the price of one compaction, wherever the conversation ends.
+ * The cost of money-saving compactions that has not been earned back yet. As long as there is a debt, Plimsoll makes no further
+ * compaction to save money. So wherever the conversation ends, the bill exceeds the bill without such compactions by at most the
+ * price of one.
  */
 export interface Debt {
   readonly usd: number;
@@ -81,7 +84,7 @@ export function withPrice({ usd }: Debt, { priceUsd }: Pick<Worth, "priceUsd">):
   return { usd: Math.max(0, usd + priceUsd) };
 }
 
-/** A turn cost this much less than it would have cost without any compaction. */
+/** Reduces the debt by the amount that a turn cost less than it would have cost without any compaction. */
 export function withSaved({ usd }: Debt, savedUsd: number): Debt {
   return { usd: Math.max(0, usd - Math.max(0, savedUsd)) };
 }

@@ -1,6 +1,6 @@
 /**
- * What turns have cost, and what they would have cost, in tokens and money. Figures are measured if a provider reported them, and
- * estimated otherwise.
+ * The actual cost of turns, and their cost without Plimsoll, in tokens and money. Figures are measured if a provider reported
+ * them, and estimated otherwise.
  */
 
 import type { Usage } from "../message/message.ts";
@@ -14,11 +14,11 @@ export interface PaidTurn {
   /** Tokens that the client sent and tokens that Plimsoll sent on, as the provider would count them. */
   readonly tokensBefore: number;
   readonly tokensAfter: number;
-  /** The part of these tokens that is system prompt and tools. */
+  /** The number of these tokens that belong to the system prompt and the tools. */
   readonly headTokens: number;
   /**
-   * Tokens that Plimsoll sent in the previous turn of this conversation, and tokens that the client had sent then. 0 for the
-   * first turn.
+   * Tokens that Plimsoll sent, and tokens that the client had sent, in the previous turn of this conversation. 0 for the first
+   * turn.
    */
   readonly lastTokens: number;
   readonly lastBefore: number;
@@ -113,12 +113,12 @@ function estimated({ tokensAfter }: PaidTurn): BilledTokens {
   return { fresh: tokensAfter, cacheRead: 0, cacheWrite: 0, output: 0 };
 }
 
-/** The lowest cost that the tokens would have had, because they would have been in the cache. */
+/** The tokens would have been in the cache, so this uses the lowest price that they could have had. */
 function savedMoney({ prices }: PriceList, tokens: number): Money {
   return prices === undefined ? null : readingCost(prices, tokens, tokens);
 }
 
-/** Tokens that were in the cache and had to be read again: everything after system prompt and tools. */
+/** Tokens that were in the cache and had to be read again. These are all tokens after system prompt and tools. */
 function rereadBy({ tokensAfter, lastTokens, headTokens }: PaidTurn): {
   readonly tokens: number;
   readonly head: number;

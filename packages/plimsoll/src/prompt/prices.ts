@@ -45,7 +45,10 @@ function listedPrices(provider: string, name: string): PriceList {
   return { ...rules, source: `the cache rule of the provider; no price is known for this model` };
 }
 
-/** Given values replace listed ones, and nothing else is derived from them. If prices are still incomplete, they are unknown. */
+/**
+ * The user's values replace those of the list. No other value is derived from them. Prices that are still incomplete count as
+ * unknown.
+ */
 function overridden(list: PriceList, settings: PriceSettings): PriceList {
   if (Object.values(settings).every((value) => value === undefined)) return list;
   const cache = overriddenRule(list.cache, settings);

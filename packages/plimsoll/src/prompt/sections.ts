@@ -1,6 +1,7 @@
 /**
  * Builds a system prompt from sections, ordered from the most stable to the most volatile. Stable sections come before the
- * conversation. Volatile ones come after it, because the provider has to read everything after a change again.
+ * conversation. Volatile sections come after it, because if a section changes, the provider has to read everything after it
+ * again.
  */
 
 import { PlimsollError } from "../message/error.ts";
@@ -19,7 +20,7 @@ export interface PromptSection {
 export interface BuiltPrompt {
   /** The sections before the conversation. */
   readonly system: readonly BuiltSection[];
-  /** Text after the last message. It is not part of the next request. Empty if there is none. */
+  /** Text after the last message, or empty. The next request does not repeat it. */
   readonly tail: string;
 }
 

@@ -144,7 +144,9 @@ interface Shared {
   readonly tokens: number;
 }
 
-/** Divides the tokens of the whole by length, because providers do not count single blocks. */
+/**
+ * Divides the tokens of the whole among the blocks in proportion to their length, because providers do not count single blocks.
+ */
 function share(wire: Wire, { name, values, tokens }: Shared): readonly Piece[] {
   // Leaves cache marks out, because a block stays the same when its mark comes or goes.
   const texts = values.map((value) =>
@@ -169,8 +171,8 @@ function share(wire: Wire, { name, values, tokens }: Shared): readonly Piece[] {
 /**
  * The cache marks of a request for the simulated cache. If the client set marks, they stay. A request without marks gets all four
  * that are allowed: after the head, after the first block of the conversation (the task, to which Plimsoll may add text), where
- * the last request ended (because a mark looks back over few blocks), and at its end. All policies get the same marks, so that
- * none gains by them. The second mark mostly helps policies that edit a lot.
+ * the last request ended (because a mark looks back over few blocks), and at its own end. All policies get the same marks, so
+ * that the comparison is fair. The second mark mostly helps policies that edit a lot.
  */
 export function withMarks(request: ReadRequest, previous: ReadRequest | undefined): CacheRequest {
   const { blocks, marks, headBlocks } = request;

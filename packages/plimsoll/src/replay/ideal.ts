@@ -1,4 +1,4 @@
-/** The best possible run with the same sizes and compactions, in which nothing else ever changes. */
+/** The best possible run: requests have the same sizes and compactions as in the given run, but nothing else ever changes. */
 
 import {
   type CacheBlock,
@@ -30,7 +30,7 @@ export function idealRun(run: Run, model: CacheModel, secondsPerTurn: number): R
   });
 }
 
-/** A request of this many tokens that begins with these blocks, as far as they fit. The rest is new in this turn. */
+/** A request of this many tokens that begins with as many of these blocks as fit. One new block fills the rest. */
 function filledTo(
   from: readonly CacheBlock[],
   tokens: number,

@@ -7,8 +7,8 @@ import { wires } from "../wire/wires.ts";
 import { impliedTools, promptIn, type Recording } from "./turns.ts";
 
 /**
- * Accepts `{messages, tools?, meta?}`, a request body, or a plain list of messages. `place` says where it came from. Contract:
- * throws USAGE if there are no messages.
+ * Accepts `{messages, tools?, meta?}`, a request body, or a plain list of messages. `place` says where the value came from, for
+ * errors. Contract: throws USAGE if there are no messages.
  */
 export function recordingOf(value: unknown, place: string): Recording {
   const body = Array.isArray(value) ? bodyOfMessages(value) : value;
@@ -20,7 +20,7 @@ export function recordingOf(value: unknown, place: string): Recording {
   if (messages.length === 0 || !messages.every(isObject)) throw noMessages(place);
   const named = isObject(meta) && typeof meta["id"] === "string" ? meta["id"] : undefined;
   const given = { id: named ?? place, wire, head, messages };
-  // A body that names its model was really sent. One without a model was written by hand.
+  // A body that names a model was really sent. A body without a model was written by hand.
   return head[fields.model] === undefined ? asSent(given) : given;
 }
 

@@ -49,7 +49,7 @@ export interface ReplayOptions {
   readonly window: ReplayWindow;
   readonly secondsPerTurn: number;
   readonly prices: PriceList;
-  /** Configuration for the policy `plimsoll`. Its windows and models of providers apply to all policies. */
+  /** Configuration for the policy `plimsoll`. The windows and models in it apply to all policies. */
   readonly config: Config;
   readonly onProgress?: (done: number) => void;
   /** Called for every request that was sent. */
@@ -84,7 +84,7 @@ export interface PolicyFigures extends BilledTokens {
   readonly usd?: number;
 }
 
-/** Share of the limit that is kept as a buffer against low counts, if the window is a share of the conversation. */
+/** Share of the limit that is kept as a buffer in case counts are too low. Used if the window is a share of the conversation. */
 const bufferShare = 0.15;
 
 export async function replayAll(

@@ -21,7 +21,7 @@ export interface ReplayTurn {
   readonly answer?: readonly JsonObject[];
 }
 
-/** A conversation as it is sent. */
+/** A conversation in the form in which it is replayed. */
 export interface Script {
   readonly id: string;
   readonly wire: Wire;
@@ -147,7 +147,8 @@ function systemTexts(wire: Wire, head: JsonObject): readonly string[] {
 }
 
 /**
- * If the tools were not recorded, returns at least the names that were called, because the model must have been offered those.
+ * The recorded tools. If none were recorded, tools with the names that were called, because the model must have been offered
+ * these.
  */
 function toolsOf(
   wire: Wire,

@@ -15,7 +15,10 @@ export interface IndexShape {
   readonly saturation: number;
 }
 
-/** One field. A word that occurs three times does not make a text three times as relevant (Robertson and others' usual value). */
+/**
+ * For documents with one field. 1.2 is the usual value (Robertson and others): three occurrences of a word do not make a text
+ * three times as relevant.
+ */
 const plainTexts: IndexShape = { weights: [1], saturation: 1.2 };
 
 export interface Posting {
@@ -33,7 +36,7 @@ export interface Holder {
 /** Contract: documents are numbered in the order in which they were given. */
 export interface TermIndex {
   readonly size: number;
-  /** The score of every document, 0 if it shares no term with the query. The query gives the weight of each term. */
+  /** The score of every document, 0 if it shares no term with the query. `query` maps each term to its weight. */
   scores(query: ReadonlyMap<string, number>): Float64Array;
   /** The documents that contain the term, in order. */
   holders(term: string): readonly Holder[];

@@ -38,8 +38,8 @@ const joinTokens = 1;
 /** The collector is full when fewer tokens than this are left, because not even one line would fit. */
 const leastRoom = 12;
 /**
- * The collector stops after this many misfits in a row. Leaving the rest of the budget unused is cheaper than trying every
- * passage.
+ * The collector stops after this many passages in a row that did not fit. Leaving the rest of the budget unused is cheaper than
+ * trying every passage.
  */
 const missesMax = 50;
 /** Maximum number of characters per token. No text of reasonable length has more. */

@@ -17,7 +17,7 @@ const halfFrequency = 1e-3;
 /** Zipf's law: the frequency of the word with rank r is about this value divided by r. */
 const zipfShare = 0.1;
 
-/** The table was centred when it was made: the mean of all words is already subtracted. */
+/** The word vectors were centred when the table was made: the mean of all words is already subtracted. */
 export function createStaticEmbedder(vectors: WordVectors): Embedder {
   return {
     name: "static",

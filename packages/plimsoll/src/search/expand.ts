@@ -38,7 +38,7 @@ export function queryTerms(
 /** Maximum number of remembered words. Enough for the queries of one long conversation. */
 const rememberedMax = 512;
 
-/** Finds synonyms among the words of an archive. Each is looked up when it is first needed. */
+/** Finds synonyms among the words of an archive. The synonyms of a word are looked up when they are first needed. */
 export function synonymsAmong(vectors: WordVectors, words: Iterable<string>): Synonyms {
   const known = [...new Set(words)].filter((word) => vectors.has(word));
   const remembered = new BoundedMap<string, readonly Neighbour[]>({ entries: rememberedMax });

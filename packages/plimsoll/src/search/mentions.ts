@@ -75,7 +75,7 @@ export function mentionsIn(text: string): ReadonlyMap<string, MentionKind> {
   return found;
 }
 
-/** How often a mention occurs, and in what company. */
+/** How often a mention occurs, and how many other mentions occur with it. */
 export interface Standing {
   /** Number of messages that contain the mention. */
   readonly messages: number;
@@ -83,7 +83,10 @@ export interface Standing {
   readonly fewest: number;
 }
 
-/** A mention that comes up again and again is probably what the work is about. One name among many in a listing hardly is. */
+/**
+ * A mention that comes up again and again is probably what the work is about. A name that is one of many in a listing probably is
+ * not.
+ */
 export function worthOfStanding({ messages, fewest }: Standing): number {
   return (1 + Math.log(messages)) / fewest ** 0.6;
 }

@@ -26,8 +26,8 @@ export interface Items {
 /** Worth of a mention. Names, paths and numbers answer a question more often than rare words do. */
 const mentionWorth = 5;
 /**
- * Factor for mentions that people or the agent have used themselves, because they use those again (AUC 0.8 for "is used later" in
- * coding traces).
+ * Factor for mentions that people or the agent have used themselves. These are more likely to be used again (AUC 0.8 for "is used
+ * later" in coding traces).
  */
 const ownFactor = 2;
 interface ReferenceCount {

@@ -18,8 +18,8 @@ export interface FoundTool {
 }
 
 /**
- * Contract: returns the best tools first, and the earlier one if scores are equal. Returns only tools with a score above 0. The
- * same query always gives the same answer.
+ * Contract: returns the best tools first. Of tools with equal scores, the earlier one comes first. Returns only tools with a
+ * score above 0. The same query always gives the same answer.
  */
 export interface ToolIndex {
   readonly size: number;
@@ -99,7 +99,7 @@ function* wordsOf(texts: readonly ToolText[]): Generator<string> {
 /** The synonyms of a term in the query, with their weights. */
 type TermWeights = Map<string, number>;
 
-/** BM25 where each word of the query counts once for a tool: by itself or by its best synonym there. */
+/** BM25 in which each word of the query counts once for a tool: the word itself, or its best synonym in the tool's text. */
 function scoresOf(index: TermIndex, synonyms: Synonyms, text: string): Float64Array {
   const scores = new Float64Array(index.size);
   const best = new Float64Array(index.size);

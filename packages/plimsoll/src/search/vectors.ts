@@ -81,7 +81,7 @@ function readTable(bytes: Uint8Array): Table {
   if (!isTable || words.length !== count) {
     throw new PlimsollError(
       "INTERNAL",
-      "The file with the word vectors is damaged. Run `node scripts/derive-vectors.mjs` to make it again, or delete it to go without.",
+      "The file with the word vectors is damaged. Run `node scripts/derive-vectors.mjs` to make it again, or delete it to work without word vectors.",
     );
   }
   const factors = new Float32Array(count);
@@ -134,8 +134,8 @@ function findNearest(table: Table, row: number): readonly Neighbour[] {
 }
 
 /**
- * The cosine of two vectors, with negative values set to 0. A text that points away from a query is no less relevant than one
- * that has nothing to do with it.
+ * The cosine of two vectors, with negative values set to 0. A text whose vector points away from the query's is no less relevant
+ * than a text that has nothing to do with the query.
  */
 export function cosine(left: Float32Array, right: Float32Array): number {
   let dot = 0;

@@ -75,7 +75,7 @@ const longWord = /\p{L}{4,}/gu;
  */
 const leastStemmed = 7;
 
-/** The distinct words that tell one turn of a talk from another. Long words are stemmed. */
+/** The distinct words that distinguish one turn of a conversation from another. Long words are stemmed. */
 export function tellingWords(text: string): readonly string[] {
   const words = new Set<string>();
   for (const [match] of text.matchAll(longWord)) {

@@ -50,7 +50,7 @@ export interface DeferredTools {
   readonly moreServers: number;
 }
 
-/** The note that comes with `tool_search`. Its first sentence is quoted from the source document. */
+/** The note that comes with `tool_search`. Its first sentence is quoted from the original requirements. */
 export function deferredToolsNote({
   count,
   searchTool,
@@ -115,13 +115,13 @@ export const answerTexts = {
   failed: (reason: string): string => `Plimsoll cannot answer this now: ${reason}`,
   unknownFailure: "something went wrong.",
   tooManyCalls: (max: number): string =>
-    `Plimsoll answers ${max} lookups at once. Ask for the rest in your next turn.`,
+    `Plimsoll answers at most ${max} lookups at once. Ask for the rest in your next turn.`,
   nothingRemoved: "Nothing was removed: the conversation is short, or the rest of it has to stay.",
   compacted: (figures: CompactedFigures): string => {
     const { tokensBefore, tokensAfter, messagesBefore, messagesAfter, strategies } = figures;
     return `Compacted: ${tokensBefore} → ${tokensAfter} tokens, ${messagesBefore} → ${messagesAfter} messages in the window (${strategies.join(", ")}). Everything can still be read by its handle.`;
   },
-  /** Comes before the pages when several messages do not fit into one answer. */
+  /** The last line if not all of the requested messages fit into one answer. `number` is the first message that is left out. */
   readOn: (number: number): string => `[It goes on with message ${number}: read "#${number}".]`,
 } as const;
 
@@ -297,7 +297,7 @@ export const cutTexts = {
     `[binary data, ${characters} characters${kind}]`,
   moreInFile: (file: string): string => `more in ${file}`,
   moreInFiles: (count: number, what: "files" | "folders"): string => `more in ${count} ${what}`,
-  /** Of the excerpt, which is the tightest with words. */
+  /** Used in excerpts, which have the least room for words. */
   excerptMessages: (from: number | undefined, to: number | undefined): string =>
     from === to ? `[… #${from}]` : `[… #${from}–#${to}]`,
   excerptLines: (count: number): string => `… ${counted(count, "line")}`,

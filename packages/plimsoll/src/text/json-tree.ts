@@ -7,7 +7,7 @@ export type JsonKind = "object" | "array" | "string" | "scalar";
 
 export interface JsonNode {
   readonly kind: JsonKind;
-  /** Where its key begins. If it has no key, where the value begins. */
+  /** Position where the key begins, or where the value begins if there is no key. */
   readonly from: number;
   readonly start: number;
   end: number;
@@ -23,7 +23,7 @@ interface Cursor {
 
 const noChildren: JsonNode[] = [];
 
-/** Reads one value with only white space around it. Undefined: the text is something else. */
+/** Reads one value with only white space around it. Returns undefined if the text is anything else. */
 export function readJson(text: string): JsonNode | undefined {
   const cursor = { text, at: 0 };
   const root = readValue(cursor);
@@ -31,7 +31,7 @@ export function readJson(text: string): JsonNode | undefined {
   return root !== undefined && cursor.at === text.length ? root : undefined;
 }
 
-/** Reads one value per line. Undefined: the text is something else, or has fewer than two values. */
+/** Reads one value per line. Returns undefined if the text is anything else, or has fewer than two values. */
 export function readJsonLines(text: string): readonly JsonNode[] | undefined {
   const cursor = { text, at: 0 };
   const roots: JsonNode[] = [];
@@ -131,7 +131,7 @@ function skipSpace(cursor: Cursor): void {
 
 const badEscape = /\\(?!["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
 
-/** The position after the quote that closes the string that begins here. -1: it is not closed, or not a valid string. */
+/** The position after the quote that closes the string that begins here. -1 if the string is not closed or not valid. */
 export function stringEnd(text: string, start: number): number {
   for (let at = start + 1; at < text.length; at++) {
     const code = text.charCodeAt(at);

@@ -9,7 +9,7 @@ export function isLogLine(line: string): boolean {
   return stamped.test(line) || levelled.test(line);
 }
 
-/** From 0 to 1. */
+/** The share of lines that pass the test, from 0 to 1. */
 export function shareOfLines(lines: readonly string[], test: (line: string) => boolean): number {
   return lines.filter(test).length / Math.max(1, lines.length);
 }

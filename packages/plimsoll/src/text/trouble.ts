@@ -6,7 +6,10 @@ const warning = /\b(?:warn(?:ing)?s?|deprecated|caution|retry(?:ing)?|skipped)\b
 const nothingWrong = /\b(?:0|no|zero) (?:errors?|failures?|failed|warnings?|problems?|issues?)\b/i;
 const lookedAt = 600;
 
-/** 3: the line says that something went wrong. 2: it warns. 1: it says that nothing did, as in "0 errors". 0: anything else. */
+/**
+ * 3: the line says that something went wrong. 2: it warns. 1: it says that nothing went wrong, as in "0 errors". 0: anything
+ * else.
+ */
 export function alarmOf(line: string): number {
   const begin = line.length > lookedAt ? line.slice(0, lookedAt) : line;
   if (alarm.test(begin)) return nothingWrong.test(begin) ? 1 : 3;

@@ -11,10 +11,11 @@ const obeyed = /(?![\t\n])[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}\ufeff]|[\u{e0000}-
 
 const unseenClasses =
   "\\p{Cc}\\p{Cs}\\p{Zl}\\p{Zp}\\p{Bidi_Control}\\p{Default_Ignorable_Code_Point}\\ufff9-\\ufffb";
-/** Characters to mark on a page. The two common emoji variation selectors are excluded, too. */
+/** Characters to mark on a page. Not tab and line feed, and not the two variation selectors that are common in emoji. */
 const unseenOnPage = new RegExp(`(?![\\t\\n\\ufe0e\\ufe0f])[${unseenClasses}]`, "gu");
 /**
- * Adds format characters, private use characters and the blank Braille pattern, so that a model never gets text that a person cannot see.
+ * All characters that a person cannot see, including format characters, private use characters and the blank Braille pattern. A
+ * model never gets them in quoted text.
  */
 const unseen = new RegExp(`[${unseenClasses}\\p{Cf}\\p{Co}\\u2800]`, "gu");
 

@@ -18,7 +18,7 @@ export type Connection =
   | { readonly kind: "refused"; readonly sentence: string };
 
 export interface EventStreamOptions {
-  /** The address of the service, asked before each attempt. Undefined if there is none. */
+  /** Returns the address of the service, or undefined if no service is running. Called before each attempt. */
   readonly locate: () => string | undefined | Promise<string | undefined>;
   readonly token: () => string;
   readonly fetch: (
@@ -47,7 +47,7 @@ const longestEvent = 8 * 1024 * 1024;
 /** The service sends something every 15 seconds. A stream that is silent for this long is dead. */
 const silenceMs = 45_000;
 
-/** The wait in milliseconds. The waits are 0.5, 1, 2, 4, 5, 5 … seconds long. */
+/** The wait before an attempt, in milliseconds. The waits are 0.5, 1, 2, 4, 5, 5 … seconds long. */
 export function waitBefore(attempt: number, random: number = 0.5): number {
   return Math.round(pauseAfter(pause, attempt) * (0.75 + random / 2));
 }

@@ -20,7 +20,7 @@ export function brief(count: number): string {
   return grouped(count);
 }
 
-/** Writes the size of a window, and adds "(a guess)" if nobody has stated it. */
+/** Writes the size of a window, and adds "(a guess)" if the size is not known for sure. */
 export function windowWords(
   { window, isWindowGuess }: { readonly window: number; readonly isWindowGuess?: true | undefined },
   write: (tokens: number) => string,

@@ -1,4 +1,4 @@
-/** Runs one request at a time. A request that comes in the meantime waits, and a newer one replaces it. */
+/** Runs one request at a time. A request made in the meantime waits, and a newer request replaces the waiting one. */
 
 export interface Asking<T> {
   ask(request: T): void;

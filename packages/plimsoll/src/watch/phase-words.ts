@@ -8,7 +8,7 @@ export type FillState = "normal" | "p1" | "warning" | "recovery";
 
 type Phase = Pick<ContextBreakingUpdateEvent, "phase">;
 
-/** The phases in the order in which a chain may enter them. */
+/** The phases in the order in which a compaction may enter them. */
 export const phases: readonly { readonly phase: CompactionPhase; readonly name: string }[] = [
   { phase: "detection", name: "Detection" },
   { phase: "summarize-old", name: "Summarize old" },
@@ -42,7 +42,7 @@ export function phaseState(
   return progress >= warnsFrom && phase !== "success" ? "warning" : "normal";
 }
 
-/** A compaction that sends nothing more is hidden after this time, because its service may be gone. In milliseconds. */
+/** A compaction is hidden if no event about it arrives for this time, because its service may be gone. In milliseconds. */
 const silenceMs = 60_000;
 
 /** How long to show a compaction, in milliseconds. */

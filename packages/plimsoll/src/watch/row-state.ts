@@ -13,7 +13,7 @@ import { type FillState, isLastPhase, isRecoveryPhase } from "./phase-words.ts";
 
 export interface RowState {
   readonly row: SessionRow;
-  /** Tokens of the last request, of the request being sent, or of the next request as the view is now. */
+  /** Tokens of the last request or of the request being sent. If the view was changed since, the tokens of the next request. */
   readonly tokens: number;
   /** The limit in tokens, or 0 if it is not known yet. */
   readonly limit: number;
@@ -25,9 +25,9 @@ export interface RowState {
   readonly state: FillState;
   /** A turn that has begun and not ended. */
   readonly running?: TurnStartEvent;
-  /** The phase of a compaction. It stays for a while after the end. */
+  /** The phase of the newest compaction. It stays for a while after the compaction has ended. */
   readonly phase?: ContextBreakingUpdateEvent;
-  /** Size of the view after a compaction, or a person, changed it. Removed when a turn begins or ends. */
+  /** Size of the view after a compaction or a person changed it. Removed when a turn begins or ends. */
   readonly steered?: Size;
   /** Rows are sorted by this, newest first. It only changes after a pause, so that rows of busy sessions do not jump. */
   readonly orderedAt: number;
@@ -81,7 +81,7 @@ function isAhead(one: SessionRow, other: SessionRow): boolean {
   return (one.lastTurn?.endedAt ?? 0) > (other.lastTurn?.endedAt ?? 0);
 }
 
-/** Whether the list already had the end of this turn. In that case nobody knows whether the list had counted it. */
+/** Whether the list already had the end of this turn. It is then unknown whether the list had counted the turn. */
 export function isListedEnd(known: RowState | undefined, event: PlimsollEvent): boolean {
   return event.type === "turn-end" && known?.row.lastTurn?.id === event.turn;
 }
@@ -209,8 +209,8 @@ export function settle(known: Known, settings: RowSettings): RowState {
 }
 
 /**
- * How full a window is, as the guard sees it: the share of the limit. If the limit was raised because of a large head, the share
- * of the room next to the head.
+ * How full a window is, as the guard sees it: the share of the limit that is used. If the limit was raised because of a large
+ * fixed part, this part is subtracted from both the tokens and the limit.
  */
 export function loadOf({ tokens, limit, headTokens = 0 }: Load): number {
   if (limit <= 0) return 0;
@@ -256,8 +256,8 @@ export function stateWord({ state, row }: Pick<RowState, "state" | "row">): stri
 export type PhaseCourse = "running" | "done";
 
 /**
- * How an event changes the state of the compaction shown in a row. It is done with its last phase, or when its turn ends without
- * one. Later turns do not keep a finished compaction on screen.
+ * How an event changes the state of the compaction shown in a row. A compaction is done when it enters its last phase, or when
+ * its turn ends without one. Later turns do not keep a finished compaction on screen.
  */
 export function phaseAfter(
   known: RowState | undefined,

@@ -1,4 +1,6 @@
-/** Which data of a session an event makes outdated, so that it has to be read again. A pure table. Nothing is ever polled. */
+/**
+ * The data of a session that each event makes outdated, so that it has to be read again. A pure table. Nothing is ever polled.
+ */
 
 import type { PlimsollEvent, PlimsollEventType } from "../message/event.ts";
 

@@ -35,7 +35,7 @@ interface Server {
   readonly path: string;
   /** Servers on the user's own machine often need no key. */
   readonly needsKey: boolean;
-  /** Name of the field that limits the answer, if the server does not know the wire's usual one. */
+  /** Name of the field that limits the answer, if the server does not know the wire's usual field. */
   readonly outputField?: string;
   headers(key: string): Readonly<Record<string, string>>;
 }
@@ -50,7 +50,7 @@ const likeOpenai = {
   headers: bearer,
 } as const;
 
-/** Compatible servers know the older name of the limit, and many know only that. */
+/** Compatible servers know the older name of the field that limits the answer, and many know only that name. */
 const onlyLikeOpenai = { ...likeOpenai, needsKey: false, outputField: "max_tokens" } as const;
 
 const servers: Readonly<Record<AskedServer, Server>> = {
@@ -70,7 +70,7 @@ export function needsKey(server: AskedServer): boolean {
   return servers[server].needsKey;
 }
 
-/** The address of the question. Undefined if nobody has stated where the server is. */
+/** The address to send the question to. Undefined if the server has no usual address and none is configured. */
 export function questionUrl(server: AskedServer, baseUrl: string | undefined): URL | undefined {
   const base = baseUrl ?? servers[server].baseUrl;
   if (base === undefined) return undefined;

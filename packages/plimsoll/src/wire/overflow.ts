@@ -1,8 +1,7 @@
 /**
- * Recognises answers in which a provider says that the conversation is too long. Knows every wording seen so far, and excludes
- * similar ones: rate limits, quotas, too many tools, a field that is too long.
- *
- * Ollama cannot be recognised, because it cuts the conversation silently.
+ * Recognises answers in which a provider says that the conversation is too long. It knows every wording seen so far. It excludes
+ * similar errors: rate limits, quotas, too many tools, a field that is too long.
+ * Ollama never sends such an error, because it cuts the conversation silently.
  */
 
 import { isObject, type JsonValue, parseObject } from "../message/json.ts";
@@ -13,7 +12,7 @@ export interface Overflow {
   /** What was too long: the input, input and answer together, the bytes, or the answer while it was being written. */
   readonly kind: "input" | "input+output" | "bytes" | "output";
   readonly limitTokens?: number;
-  /** The number of tokens that was compared with the limit. */
+  /** The size of the request in tokens, as the provider compared it with the limit. */
   readonly needTokens?: number;
   readonly inputTokens?: number;
   readonly maxTokens?: number;
@@ -27,7 +26,7 @@ export interface UpstreamError {
 
 /** Longer texts are not searched, because no provider needs more words for this error. */
 const maxTextLength = 8000;
-/** Statuses of these errors. Some come inside an answer that began normally. */
+/** HTTP statuses of these errors. 200 is one of them, because some errors come inside an answer that began normally. */
 export const overflowStatuses: ReadonlySet<number> = new Set([200, 400, 413, 422]);
 const veto =
   /rate.?limit|per.?min|\bTPM\b|throttl|quota|please wait|string_above_max_length|array_above_max_length/i;
@@ -38,7 +37,7 @@ type Figures = Omit<Overflow, "kind">;
 interface Dialect {
   readonly pattern: RegExp;
   readonly kind?: Overflow["kind"];
-  /** Gets the numbers that the pattern captured, in order. */
+  /** Reads the figures from the numbers that the pattern captured, in order. */
   readonly figures?: (...numbers: readonly (number | undefined)[]) => Figures;
 }
 

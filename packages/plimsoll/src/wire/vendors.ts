@@ -35,7 +35,7 @@ export function hasVersionedPaths(vendor: ServedVendor): boolean {
   return vendor !== "gemini";
 }
 
-/** The vendor for a path that names none, with or without a version. The names in `headers` are in lower case. */
+/** The vendor for a path that names no vendor, with or without a version. The names in `headers` are in lower case. */
 export function vendorOfPath(
   segments: readonly string[],
   headers: Readonly<Record<string, unknown>>,

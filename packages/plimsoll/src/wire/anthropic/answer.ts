@@ -27,7 +27,9 @@ type Block = Record<string, JsonValue | undefined>;
 interface State {
   response: Record<string, JsonValue | undefined> | undefined;
   readonly blocks: (Block | undefined)[];
-  /** Argument text per block index. It is parsed when the block ends. If the answer is cut, the finished part is kept. */
+  /**
+   * Argument text per block index. It is parsed when the block ends. If the answer is cut short, the finished part of it is kept.
+   */
   readonly inputs: Map<number, string>;
   error: { type: string; message: string } | undefined;
   isComplete: boolean;

@@ -77,7 +77,8 @@ function replaceResult(
 }
 
 /**
- * Text at the end comes after everything, including results. Text at the start is only possible if no result has to come first.
+ * Text at the end of a message comes after everything else, including results. Text at the start is only possible if the message
+ * does not begin with a result.
  */
 function carryText(
   message: Uint8Array,
@@ -112,7 +113,7 @@ function carryText(
 function joinMessages(first: Uint8Array, second: Uint8Array): Uint8Array | undefined {
   const [one, other] = [contentOf(first), contentOf(second)];
   if (one === undefined || other === undefined) return undefined;
-  // Results must come first, but these would not.
+  // Results must come first in a message, but after joining they would not.
   if (other.hasResults && !one.isAllResults) return undefined;
   const blocks = Buffer.concat([one.blocks, Buffer.from(","), other.blocks]);
   const text = Buffer.concat([Buffer.from("["), blocks, Buffer.from("]")]);

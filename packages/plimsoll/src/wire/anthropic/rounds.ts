@@ -135,8 +135,8 @@ function lastDelta(state: State, json: JsonObject): JsonObject {
 }
 
 /**
- * Clients take the input tokens as the fill level of their window, so these are the last round's. The output tokens are the sum
- * of all rounds.
+ * Clients take the input tokens as the fill level of their window, so the client gets those of the last round. The output tokens
+ * are the sum of all rounds.
  */
 const windowFigures = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"];
 
@@ -148,7 +148,7 @@ function clientUsage(usage: JsonObject, { outputTokens }: { outputTokens: number
   };
 }
 
-/** The model may have stopped for a call that the client never sees. */
+/** The model may have stopped to make a call that the client never sees. */
 function stopReason(reason: JsonValue | undefined, hasCalls: boolean): JsonValue {
   return reason === "tool_use" && !hasCalls ? "end_turn" : (reason ?? null);
 }

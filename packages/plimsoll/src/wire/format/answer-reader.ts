@@ -37,7 +37,7 @@ export function createStreamReader(wire: Wire): AnswerReader {
   };
 }
 
-/** JSON has no terminal event. Any chunk may be the last one, so each waits for the next. */
+/** JSON has no terminal event. Any chunk may be the last one, so each is held back until the next one arrives. */
 export function createJsonReader(wire: Wire): AnswerReader {
   const pieces: Uint8Array[] = [];
   let size = 0;

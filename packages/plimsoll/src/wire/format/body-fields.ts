@@ -4,7 +4,10 @@ import { PlimsollError } from "../../message/error.ts";
 import { isObject, type JsonValue } from "../../message/json.ts";
 import { type BodySlices, parseJson, type Slice } from "./slices.ts";
 
-/** For a request in which the model may not choose freely among the tools. Includes the tools that the request's choice names. */
+/**
+ * Empty if the model may choose freely among the tools. Otherwise Plimsoll may not add its own tools, and must send the tools
+ * that `tool_choice` names.
+ */
 export function otherPlans(
   fields: FieldReader,
   isFree: boolean,
@@ -13,7 +16,7 @@ export function otherPlans(
   return { forbidsOwnTools: true, wantedTools: namesIn(fields.value("tool_choice")) };
 }
 
-/** Every wire names a tool in a field called `name`, at some depth. */
+/** Every wire names a tool in a field called `name`, at any level of nesting. */
 function namesIn(choice: JsonValue | undefined): readonly string[] {
   if (Array.isArray(choice)) return choice.flatMap(namesIn);
   if (!isObject(choice)) return [];

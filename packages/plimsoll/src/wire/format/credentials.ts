@@ -7,7 +7,7 @@ import { isObject, type JsonValue } from "../../message/json.ts";
 
 /** Names of headers and query fields whose values are secret. */
 const secretName = /key|token|secret|auth|cookie|password|credential|signature/i;
-/** Minimum length of a credential. Shorter values are not real secrets, and they would be found in innocent text. */
+/** Minimum length of a credential. Shorter values are not real secrets, and also occur in harmless text. */
 const minChars = 8;
 /** Maximum number of values. Headers have at most 64 kB together, and real requests never have this many credentials. */
 const maxValues = 100;

@@ -9,8 +9,8 @@ export interface UsageNames {
 }
 
 /**
- * Clients take the input tokens as the fill level of their window, so these are the last round's. The output tokens are the sum
- * of all rounds.
+ * Clients take the input tokens as the fill level of their window, so the client gets those of the last round. The output tokens
+ * are the sum of all rounds.
  */
 export function clientUsage(names: UsageNames, usage: JsonObject, written: JsonObject): JsonObject {
   const sum = addWritten(names, written, usage);

@@ -27,11 +27,11 @@ function parseFinishedPart(text: string): JsonValue | undefined {
 
 interface Finished {
   readonly end: number;
-  /** The characters that close the brackets that are still open there. */
+  /** The characters that close the brackets still open at this position. */
   readonly closers: string;
 }
 
-/** The last place before which everything is complete: after a bracket, or before a comma. */
+/** The last position before which everything is complete: after a bracket, or before a comma. */
 function findFinishedPart(text: string): Finished | undefined {
   let closers = "";
   let finished: Finished | undefined;

@@ -62,7 +62,7 @@ export function readSlices(bytes: Uint8Array): BodySlices {
   return finishScan(freshScan(), bytes);
 }
 
-/** The part of an earlier body that another body is known to begin with: the first elements of one array. */
+/** The part of an earlier body with which a new body is known to begin: the first elements of one array. */
 export interface KnownPrefix {
   readonly slices: BodySlices;
   readonly field: string;

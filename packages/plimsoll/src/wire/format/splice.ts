@@ -65,7 +65,7 @@ export function fieldSplice(
   return { start: end, end, text: `,${JSON.stringify(name)}:${json}` };
 }
 
-/** Turns a slice inside another slice into one that is counted like the outer one. */
+/** Turns a slice with positions relative to `outer` into one with positions relative to the whole body. */
 export function within(outer: Slice, inner: Slice): Slice {
   return { start: outer.start + inner.start, end: outer.start + inner.end };
 }

@@ -1,4 +1,4 @@
-/** The cache functions of wires on which Plimsoll sets no marks. On these wires a client can mark parts of messages only. */
+/** The cache functions of wires on which Plimsoll sets no marks. On these wires a client can only mark parts of messages. */
 
 import type { WireCache } from "./wire.ts";
 

@@ -12,7 +12,7 @@ export function tokenFigure(value: JsonValue | undefined): number | undefined {
   return isCount ? value : undefined;
 }
 
-/** The figures under the names of one wire. */
+/** The usage figures of one wire, before they are checked. */
 export interface Reported {
   /** The sum of these is everything the model read, cached or not. */
   readonly input: readonly (JsonValue | undefined)[];

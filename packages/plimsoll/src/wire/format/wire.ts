@@ -54,7 +54,8 @@ export interface WireRequest {
   /** The provider does not keep the answer, so ids in it are useless later. */
   readonly isNotStored?: true;
   /**
-   * The model may not choose freely among the tools, or it gives several answers at once. Plimsoll must not add its own tools.
+   * Plimsoll must not add its own tools, because the model may not choose freely among the tools, or gives several answers at
+   * once.
    */
   readonly forbidsOwnTools?: true;
   /** Names of the tools in the request's tool choice. These tools must be sent. */
@@ -76,7 +77,7 @@ export interface AnswerError {
 /**
  * An upstream's answer, assembled from its JSON or its stream.
  * "cut": the stream ended before the provider said that it was done. `choices` has the part that arrived.
- * "unread": it is not in this wire's format, or it is too large to read. It was still passed on.
+ * "unread": the answer is not in this wire's format, or is too large to read. It was still passed on.
  */
 export interface Answer {
   readonly outcome: "message" | "error" | "cut" | "unread";
@@ -103,7 +104,7 @@ export type IsOwn = (toolName: string, isToolSearch?: boolean) => boolean;
 
 /**
  * Combines several rounds with the upstream into the one answer that the client sees. It leaves out calls of Plimsoll's tools,
- * continues the numbering, and uses the ids of the first round and the end of the last.
+ * continues the numbering, takes the ids from the first round, and ends like the last round.
  */
 export interface RoundMerger {
   /**
@@ -111,7 +112,7 @@ export interface RoundMerger {
    * same object. Events that end a round successfully are held back, but errors are not.
    */
   take(event: StreamEvent): readonly StreamEvent[];
-  /** The current round has ended, and another one follows. */
+  /** Ends the current round. Another one follows. */
   next(): void;
   /** Returns the events held back from the last round, which end the answer. */
   end(): readonly StreamEvent[];
@@ -165,13 +166,13 @@ export interface BodyParts {
 }
 
 /**
- * The provider's own way to defer tools. Tools that are found are shown where they were found, so the list of tools never
- * changes.
+ * The provider's own way to defer tools. A tool that was found is shown at the place in the conversation where it was found, so
+ * the list of tools never changes.
  */
 export interface NativeDeferral {
-  /** Models that support it, on the vendor's own servers. */
+  /** Models that support this deferral, on the vendor's own servers. */
   readonly models: RegExp;
-  /** Matches the error of a server that does not support it. */
+  /** Matches the error of a server that does not support this deferral. */
   readonly refusal: RegExp;
   /**
    * Marks a tool in the list as deferred: the model does not see it until a search names it. Absent if deferred tools are left
@@ -180,13 +181,13 @@ export interface NativeDeferral {
   defer?(tool: JsonObject): JsonObject;
   /** Plimsoll's search tool in the provider's own form. Absent if it is a function like any other. */
   search?(tool: ToolDefinition): JsonObject;
-  /** The content of an answer to a search that found these tools. Empty if the answer is a text. */
+  /** The content of the answer to a search that found these tools. Empty if the answer is a plain text. */
   found(tools: readonly JsonObject[]): readonly JsonObject[];
-  /** Tools that an answer to a search only names. They must be in the list. */
+  /** The tools that the answer to a search mentions only by name. They must be in the list. */
   named?(message: JsonObject): readonly string[];
   /**
-   * Rewrites a search, or an answer to one, for a model without this feature or for tools that no longer exist. Returns the same
-   * object for any other message.
+   * Rewrites a search, or the answer to one, for a model without this deferral or for tools that no longer exist. Returns the
+   * same object for any other message.
    */
   plain(message: JsonObject, isThere?: (name: string) => boolean): JsonObject;
 }
@@ -212,13 +213,13 @@ export interface WireBody {
   read(body: Uint8Array, slices: BodySlices): WireRequest;
   compose(parts: BodyParts): JsonObject;
   decodeSystem(system: JsonValue): readonly Part[];
-  /** For a body that limits the length of the answer: the same fields with these figures. */
+  /** The fields that limit the length of the answer in this body, with new values. */
   outputFields(body: Uint8Array, slices: BodySlices, output: OutputSize): FieldValues;
-  /** Fields with which the model calls no tools. */
+  /** Fields that forbid the model to call tools. */
   readonly noTools: FieldValues;
-  /** Fields with which the provider adds nothing that it keeps, so that the body contains the whole conversation. */
+  /** Fields that make the provider ignore the history that it keeps, so that the body contains the whole conversation. */
   readonly withoutServerSideHistory: FieldValues;
-  /** Fields with which the provider stores neither request nor answer. */
+  /** Fields that make the provider store neither request nor answer. */
   readonly nothingKept: FieldValues;
   /** Names of request headers that decide what the body may contain, in lower case. */
   readonly headers: readonly string[];
@@ -243,7 +244,7 @@ export interface WireMessages {
   identity(message: JsonObject, rules?: IdentityRules): string;
   /** Contract: never throws. Content that Plimsoll does not understand becomes an opaque part. */
   decode(message: JsonObject): Message;
-  /** Several neutral messages may become one, as for parallel results, and one may become several. */
+  /** Several neutral messages may become one message, as with parallel results, and one may become several. */
   encode(messages: readonly Message[]): readonly JsonObject[];
   /** A message written by hand, without the writer's own extra fields. */
   withoutNotes(message: JsonObject): JsonObject;
@@ -273,7 +274,7 @@ export interface WireEdit {
 
 /** The provider's cache: marks up to which a request is cached. */
 export interface WireCache {
-  /** Name of the field that is a cache mark. Elsewhere it occurs only inside somebody's text. */
+  /** Name of the field that contains a cache mark. Anywhere else, the name occurs only inside texts. */
   readonly markField: string;
   /** The usual mark that asks the provider to cache up to this place. Undefined if the wire has no marks. */
   readonly usualMark?: JsonObject;
@@ -289,7 +290,7 @@ export interface WireCache {
   withMark(message: Uint8Array, mark: JsonValue): Uint8Array | undefined;
   /** The cache mark that a client set on a tool, on a block of a message, or on the body itself. */
   markOn(block: JsonValue): JsonValue | undefined;
-  /** The tool with this mark, or without any. */
+  /** The tool with this mark. If `mark` is undefined, the tool without a mark. */
   markTool(tool: JsonObject, mark: JsonValue | undefined): JsonObject;
   /** The blocks of a message that the cache treats separately. */
   blocks(message: JsonObject): readonly JsonValue[];
@@ -302,11 +303,14 @@ export interface WireTools {
   decode(tool: JsonValue): ToolDefinition | undefined;
   /** The name by which the model calls a tool. Undefined for tools without a name. */
   nameOf(tool: JsonValue): string | undefined;
-  /** Tools inside this one that have their own names. */
+  /** Named tools inside this one, as in a namespace. */
   inside(tool: JsonValue): readonly JsonValue[];
   /** Maximum number of tools that the provider accepts. */
   readonly max?: number;
-  /** Whether the client defers tools itself in the provider's way: this tool is deferred, or it is the search tool. */
+  /**
+   * Whether the client itself defers tools in the provider's way. That is so if this tool is deferred, or if it is the search
+   * tool.
+   */
   isDeferring(tool: JsonValue): boolean;
   /** How the provider defers tools itself. Undefined if it cannot. */
   readonly deferral?: NativeDeferral;
@@ -330,8 +334,8 @@ export interface WireRounds {
   /** The messages of an answer without calls of Plimsoll's tools. A message that becomes empty is left out. */
   withoutOwnCalls(messages: readonly JsonObject[], isOwn: IsOwn): readonly JsonObject[];
   /**
-   * A message of an answer without the parts that only make sense next to calls of Plimsoll's tools. `inner` has these calls, and
-   * the client does not know them. Returns the same bytes if there is nothing to remove.
+   * A message of an answer, without the parts that only make sense next to calls of Plimsoll's tools. `inner` contains these
+   * calls, which the client does not know. Returns the same bytes if there is nothing to remove.
    */
   withoutLookups(message: Uint8Array, inner: readonly Uint8Array[]): Uint8Array | "nothing";
 }

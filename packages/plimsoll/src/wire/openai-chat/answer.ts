@@ -63,7 +63,7 @@ function openAnswer(): AnswerAccumulator {
   };
 }
 
-/** A role and an empty text are only the frame of an answer. */
+/** The role and an empty text only open an answer. They do not count as something the model said. */
 function progressOf({ choices }: State): Progress {
   const hasSpoken = [...choices.values()].some(
     ({ message, calls, fields }) =>
@@ -104,7 +104,7 @@ function takeChoice(state: State, chunk: JsonObject): void {
   if (isObject(delta)) applyDelta(choice, delta);
 }
 
-/** Text fields grow and others are replaced. This includes fields that only compatible servers send. */
+/** Text fields are appended to and other fields are replaced. This includes fields that only compatible servers send. */
 function applyDelta(choice: Choice, delta: JsonObject): void {
   const { tool_calls: calls, ...fields } = definedOnly(delta);
   for (const call of Array.isArray(calls) ? calls.filter(isObject) : []) applyCall(choice, call);

@@ -15,13 +15,13 @@ import {
 } from "../format/wire.ts";
 import { encodeTool } from "./tools.ts";
 
-/** Newer models know only the longer name. A body has at most one of them. */
+/** Newer models accept only `max_completion_tokens`. A body has at most one of the two. */
 export const outputNames = ["max_completion_tokens", "max_tokens"];
 
 export const chatBody: WireBody = {
   read: readRequest,
   compose: composeBody,
-  // In a request, the system prompt is one of the messages. Before that it is a text.
+  // In a request body, the system prompt is one of the messages. Before the body is written, it may be a plain text.
   decodeSystem: (system) => (typeof system === "string" ? [{ kind: "text", text: system }] : []),
   outputFields,
   noTools: new Map([["tool_choice", "none"]]),

@@ -93,7 +93,7 @@ function replaceIn(
   return place === 0 && isText ? { ...content, text: JSON.stringify(text) } : undefined;
 }
 
-/** Reasoning is decoded before the content, if there is any. */
+/** The number of reasoning parts. Decoding puts them before the content. */
 function reasoningParts(message: JsonObject): number {
   const reasoning = message["reasoning_content"] ?? message["reasoning"];
   return typeof reasoning === "string" && reasoning !== "" ? 1 : 0;

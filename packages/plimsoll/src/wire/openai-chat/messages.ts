@@ -73,10 +73,10 @@ function plainContent(content: JsonValue | undefined): JsonValue | undefined {
     : parts;
 }
 
-/** The fields of a message. All others are somebody's notes. */
+/** The fields that a message may have. All other fields are the writer's own notes. */
 const messageFields = ["role", "content", "name", "tool_calls", "tool_call_id", "refusal"];
 
-/** The name on a result says which tool it came from. That is a note, too. */
+/** The name on a result only says which tool the result came from. So it is a note, too. */
 function withoutNotes(message: JsonObject): JsonObject {
   const isResult = message["role"] === "tool";
   const names = isResult ? messageFields.filter((name) => name !== "name") : messageFields;

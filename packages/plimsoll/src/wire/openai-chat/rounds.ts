@@ -24,8 +24,8 @@ interface State {
   /** Number of calls that the client has seen. */
   calls: number;
   /**
-   * For each call of the current round, how the client sees it. Calls of Plimsoll's tools are hidden. A call without a name is
-   * undecided.
+   * For each call of the current round, whether and where the client sees it. Calls of Plimsoll's tools are hidden. A call whose
+   * name has not arrived yet is undecided.
    */
   places: Map<number, Place>;
   sorter: CallSorter;
@@ -124,14 +124,15 @@ function contentEvent(
   { chunk, choice, delta, kept }: ContentChunk,
 ): readonly StreamEvent[] {
   if (kept === delta && state.round === 0) return [event];
-  // Skips a frame, because the answer has already been opened, and a chunk that only contained a call of Plimsoll's tools.
+  // Skips a chunk that only opens an answer, because the answer is already open, and a chunk that only contained a call of
+  // Plimsoll's tools.
   const isFrame = state.round > 0 && isSilent(kept);
   const isEmptied = kept !== delta && isSilent(kept) && kept["role"] === undefined;
   if (isFrame || isEmptied) return [];
   return [framed(state, event, withDelta(chunk, choice, kept))];
 }
 
-/** The first round already sent the role. Some clients would concatenate the two. */
+/** The first round already sent the role. Some clients would append the second role to the first. */
 function withoutRole({ round }: State, delta: JsonObject): JsonObject {
   if (round === 0 || delta["role"] === undefined) return delta;
   const { role: _role, ...rest } = delta;
@@ -226,7 +227,7 @@ function end(state: State): readonly StreamEvent[] {
   });
 }
 
-/** The model may have stopped for a call that the client never sees. */
+/** The model may have stopped to make a call that the client never sees. */
 function finishReason({ finish_reason: reason }: JsonObject, hasCalls: boolean): JsonValue {
   return reason === "tool_calls" && !hasCalls ? "stop" : (reason ?? null);
 }

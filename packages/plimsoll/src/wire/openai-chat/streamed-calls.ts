@@ -6,7 +6,7 @@
 import { isObject, type JsonObject, numberOr, stringOr } from "../../message/json.ts";
 
 export interface CallSorter {
-  /** The number of the call: the server's own number, if it distinguishes the calls. */
+  /** The number of the call that this piece belongs to: the server's own number, if it distinguishes the calls. */
   callOf(piece: JsonObject): number;
 }
 
@@ -54,7 +54,7 @@ export function createCallSorter(): CallSorter {
   };
 }
 
-/** A different id or name begins another call. Some servers repeat the first one with every piece. */
+/** A piece with a different id or name begins another call. Some servers repeat the id or name with every piece of a call. */
 function isAnother(known: string, given: string): boolean {
   return known !== "" && given !== "" && known !== given;
 }

@@ -33,7 +33,7 @@ export const responsesAnswer: WireAnswer = {
 type Fields = Record<string, JsonValue | undefined>;
 
 interface State {
-  /** The response from the last event that contained all of it, without its output. */
+  /** The response from the last event that contained a complete response, without its output. */
   response: Fields | undefined;
   items: Map<number, Fields>;
   error: AnswerError | undefined;
@@ -201,7 +201,7 @@ function listOf(item: Fields, field: string): (JsonValue | undefined)[] {
   return list;
 }
 
-/** A list grows only at its end. */
+/** Whether the index is in the list, or directly after its end. A list grows only at its end. */
 function isPlace(list: readonly unknown[], index: number): boolean {
   return Number.isInteger(index) && index >= 0 && index <= list.length && index <= maxIndex;
 }

@@ -41,7 +41,7 @@ function replaceArguments(message: Uint8Array, text: string): Splice | undefined
   return written && parseObject(text || "{}") && jsonText(written, text);
 }
 
-/** Outputs that may be plain text. Screenshots, and outputs of a server or a search, may not. */
+/** Types of outputs that may be plain text. Screenshots, outputs of a server and outputs of a search may not. */
 const textOutputs = new Set([
   "function_call_output",
   "custom_tool_call_output",
@@ -97,7 +97,7 @@ function replacePart(
 }
 
 /**
- * There is one entry per command, each with its outcome, and all of them stay. The text goes into the given entry, or into the
+ * The output has one entry per command, each with its outcome. All entries stay. The text goes into the given entry, or into the
  * first.
  */
 function replaceShellOutput(

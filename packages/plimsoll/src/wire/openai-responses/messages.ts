@@ -146,7 +146,7 @@ const callType = /_call$|^program$|^mcp_approval_request$/;
 
 const resultType = /_call_output$|^(?:tool_search|program)_output$|^mcp_approval_response$/;
 
-/** Calls that another item answers. Calls that the provider runs itself (searches, MCP) have no such item. */
+/** Decodes a call that another item answers. Calls that the provider runs itself (searches, MCP) have no such item. */
 function decodeCall(item: JsonObject, type: string): ToolCallPart | undefined {
   const id = item[type === "mcp_approval_request" ? "id" : "call_id"];
   if (!callType.test(type) || typeof id !== "string" || item["execution"] === "server")
@@ -237,14 +237,14 @@ function decodeMedia(part: JsonObject, field: string): Media | undefined {
   return { kind: "base64", mediaType, data: url.slice(comma + 1) };
 }
 
-/** Calls that the client has to run itself. A program runs at the provider, and an approval runs nothing. */
+/** Calls that the client has to run itself. A program is run by the provider, and an approval runs nothing. */
 function toolCalls(message: JsonObject): readonly ToolCallPart[] {
   const type = typeOf(message);
   const call = type.endsWith("_call") ? decodeCall(message, type) : undefined;
   return call === undefined ? [] : [call];
 }
 
-/** The id of a shell's output is the id of its call, and the id of a reference is that of another item. */
+/** Leaves out two ids: a shell's output has the id of its call, and a reference has the id of another item. */
 function ownIds(message: JsonObject): readonly string[] {
   const type = typeOf(message);
   const isForeign = type === "item_reference" || type === "local_shell_call_output";

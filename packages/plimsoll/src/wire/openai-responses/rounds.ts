@@ -140,7 +140,7 @@ function numbered(
   return { ...event, data: JSON.stringify({ ...json, ...sequence }) };
 }
 
-/** These fields repeat the client's request, so the first round's values count. Later rounds send different requests. */
+/** These fields depend on the request. The client gets those of the first round, because later rounds send different requests. */
 const frameFields = ["id", "created_at", "tool_choice", "previous_response_id"];
 
 function frameOf(response: JsonObject): JsonObject {
@@ -187,7 +187,7 @@ function lastEvent(state: State, event: StreamEvent, json: JsonObject, isOwn: Is
   });
 }
 
-/** Uses the items of the final snapshot if there is one, because they are the final form of its round. */
+/** The items of a final snapshot replace the items of its round, because they are in their final form. */
 function outputOf({ items, places }: State, { output }: JsonObject): readonly JsonObject[] {
   const final = Array.isArray(output) ? output : [];
   const merged = [...items];
@@ -236,7 +236,7 @@ function withoutLookups(message: Uint8Array, inner: readonly Uint8Array[]): Uint
   if (at < 0) return message;
   const behind = innerItems.slice(at + 1);
   const end = behind.findIndex(({ type }) => answerTypes.has(stringOr(type, "")));
-  // The reasoning belongs to everything that the model said in one go, not only to the next item.
+  // The reasoning belongs to all items that the model wrote before the next result, not only to the next item.
   const came = behind.slice(0, end < 0 ? behind.length : end).filter(isNoThought);
   return came.every((other) => isAnswered(other, innerItems)) ? "nothing" : message;
 }

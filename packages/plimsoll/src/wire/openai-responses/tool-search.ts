@@ -51,7 +51,7 @@ function plainSearch(item: JsonObject): JsonObject {
     : item;
 }
 
-/** The names only. For a provider without tool search, the tools themselves are in the list. */
+/** Lists only names. For a provider without tool search, the tools themselves are in the list of tools. */
 function foundText(tools: JsonValue | undefined): string {
   const names = (Array.isArray(tools) ? tools : []).filter(isObject).map(({ name }) => name);
   return names.length === 0
@@ -74,7 +74,7 @@ export function encodeSearch({ id, input }: ToolCallPart): JsonObject {
   };
 }
 
-/** The output of a search, if this result is one. */
+/** The search output inside this result, or undefined if the result is not the output of a search. */
 export function foundIn({ callId, content }: ToolResultPart): JsonObject | undefined {
   const [part, ...others] = content;
   if (part?.kind !== "opaque" || others.length > 0 || !isObject(part.json)) return undefined;

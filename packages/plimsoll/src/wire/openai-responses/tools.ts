@@ -29,8 +29,9 @@ const itemsLookedAt = 16;
 const itemType = "additional_tools";
 
 /**
- * The first item that contains tools (`ResponseInputItem.AdditionalTools` of OpenAI's SDK). OpenAI's models also accept a list of
- * tools next to it, but a request of Codex in its "lite" form must have none. So Plimsoll's tools go into the item as well.
+ * The first item that contains tools (`ResponseInputItem.AdditionalTools` of OpenAI's SDK). Next to such an item, OpenAI's models
+ * also accept a list of tools, but a request of Codex in its "lite" form must not have one. So Plimsoll's tools go into the item
+ * as well.
  */
 export function additionalTools(
   body: Uint8Array,
@@ -58,7 +59,10 @@ function toolsInside(tool: JsonValue): readonly JsonValue[] {
   return Array.isArray(tools) ? tools : [];
 }
 
-/** The description of a namespace includes its members, so that a search finds it by them. */
+/**
+ * The description of a namespace includes the names and descriptions of its members, so that a search for a member finds the
+ * namespace.
+ */
 function decodeTool(tool: JsonValue): ToolDefinition | undefined {
   const decoded = namedTool(tool, "parameters");
   const inside = toolsInside(tool).flatMap((one) => namedTool(one) ?? []);

@@ -66,7 +66,7 @@ function keyOf({ rule, message }: Finding): string {
   return `${rule} ${message}`;
 }
 
-/** The client's body, to be judged on its own. */
+/** The input for judging the client's body on its own. */
 function clientAlone(input: RuleInput, body: JsonObject): RuleInput {
   const { wire, originalText, model, profile } = input;
   const headers = input.originalHeaders ?? input.headers;

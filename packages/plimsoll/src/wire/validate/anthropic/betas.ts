@@ -4,7 +4,10 @@ import { cacheMarks, canonical, isGiven } from "../rules/fields.ts";
 import type { Finding, RuleInput, Rules } from "../rules/rule.ts";
 import { betaList, betasOf, counterparts, type Turn, turnsOf } from "./turns.ts";
 
-/** A22: the beta of each block. Betas are named without their date, because a later one allows the block too. */
+/**
+ * A22: the beta that each block needs. Betas are named without their date, because a later version of a beta also allows the
+ * block.
+ */
 const betaOfBlock: Readonly<Record<string, string>> = {
   compaction: "compact-",
   fallback: "server-side-fallback-",

@@ -1,4 +1,6 @@
-/** Anthropic Messages: cache marks. They count in tools, system, messages and results, but not inside inputs and schemas. */
+/**
+ * Anthropic Messages: cache marks. They are checked in tools, system, messages and results, but not inside inputs and schemas.
+ */
 import type { JsonObject } from "../../../message/json.ts";
 import { isGiven, objectOf, type Placed, placed } from "../rules/fields.ts";
 import type { Finding, RuleInput, Rules } from "../rules/rule.ts";
@@ -52,7 +54,7 @@ function* marksAreFew({ body }: RuleInput): Generator<Finding> {
     };
 }
 
-/** A16: the lifetime never rises in the order tools, system, messages. */
+/** A16: in the order tools, system, messages, a mark with a long lifetime never follows one with a short lifetime. */
 function* lifetimesNeverRise({ body }: RuleInput): Generator<Finding> {
   let isShort = false;
   for (const { item, place } of marked(body)) {

@@ -1,4 +1,4 @@
-/** Anthropic Messages: which messages there are, their order, and that none is empty. */
+/** Anthropic Messages: messages exist, are in the right order, and none is empty. */
 import type { JsonObject } from "../../../message/json.ts";
 import { type Field, isBlank, listOf, type Placed, placed } from "../rules/fields.ts";
 import type { Finding, RuleInput, Rules } from "../rules/rule.ts";
@@ -57,7 +57,7 @@ function* textIn(blocks: Iterable<Placed>): Generator<Placed> {
   for (const block of blocks) if (block.item["type"] === "text") yield block;
 }
 
-/** A19: system messages inside the conversation fit the model and have the right place and content. */
+/** A19: system messages inside the conversation are allowed for the model, and have the right position and content. */
 function* systemMessagesFit({ body }: RuleInput): Generator<Finding> {
   const turns = turnsOf(body);
   const isSupported = isModelIn(body["model"], systemMessageSupported);

@@ -20,7 +20,7 @@ import {
   turnsOf,
 } from "./turns.ts";
 
-/** Rule A15 covers marks on thinking. */
+/** Marks on thinking are left to rule A15. */
 const markKey: ReadonlySet<string> = new Set(["cache_control"]);
 
 function thinkingOf(turn: Turn | undefined): readonly string[] {
@@ -50,7 +50,7 @@ function isSigned(block: JsonObject): boolean {
   return block["type"] !== "redacted_thinking" || isGiven(block["data"]);
 }
 
-/** A9: the thinking of the latest assistant turn (the whole open tool loop) is unchanged in every message that is kept. */
+/** A9: in the latest assistant turn (the whole open tool loop), the thinking of every message that is kept is unchanged. */
 function* latestThinkingIsUntouched({ body, original }: RuleInput): Generator<Finding> {
   if (original === undefined) return;
   const counterpartOf = counterparts(original, body);

@@ -93,7 +93,8 @@ function* repeated(
   const unchanged = commonPrefix(client, meanings(original, wire));
   const sent = meanings(previousSent, wire);
   const isUntouched = unchanged === client.length;
-  // If the client rewrote its history, only messages before that, at the same index, can be compared.
+  // If the client rewrote its history, only the messages before the first rewritten one can be compared. They have the same index
+  // in both requests.
   const end = isUntouched ? sent.length : Math.min(unchanged, commonPrefix(client, sent));
   const ofClient = new Set(client);
   const [now, before] = texts(input, (body, text) => sentMessages(body, wire, text));

@@ -52,7 +52,9 @@ function base64Of(value: JsonObject): readonly string[] {
   return data.filter((text) => typeof text === "string");
 }
 
-/** Only a text longer than this may be replaced by an excerpt, because it would leave no room for an answer. In characters. */
+/**
+ * Only a text longer than this may be replaced by an excerpt, because such a text may leave no room for an answer. In characters.
+ */
 const longestWords = 2000;
 const beginningCharacters = 200;
 
@@ -83,7 +85,8 @@ function* lastWordsStay({ wire, body, original }: RuleInput): Generator<Finding>
   const words = wordsOf(last.item);
   if (words.length === 0) return;
   const earlier = new Set(spoken(original).map(({ item }) => wordsOf(item).join()));
-  // Only Plimsoll's own texts may follow. If an earlier message of the user comes last, the last one is missing.
+  // Only Plimsoll's own texts may come after the user's last message. If an earlier message of the user comes last, the last one
+  // is missing.
   const kept = spoken(body)
     .map(({ item }) => wordsOf(item))
     .findLast(

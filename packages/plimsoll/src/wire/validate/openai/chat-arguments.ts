@@ -4,7 +4,7 @@ import { canonical, type Field, isGiven, listOf, objectOf } from "../rules/field
 import type { Finding, RuleInput, Rules } from "../rules/rule.ts";
 import { callsOf, chatMessages } from "./chat.ts";
 
-/** Number of newest exchanges whose arguments are never shortened, and maximum length of strings that are never shortened. */
+/** Arguments of this many newest exchanges are never shortened, nor are strings up to this length. */
 const newestExchanges = 10;
 const longestKeptCharacters = 200;
 /** Begins a text that replaces omitted content. As a field name, it says that members of an object were omitted. */
@@ -39,7 +39,7 @@ function argumentProblem(
   const written = objectOf(call["function"])["arguments"];
   if (call["type"] === "custom" || !isGiven(call["function"])) return undefined;
   if (typeof written !== "string") return "are not a string";
-  // Some clients use one id for several calls, so any of them may be meant.
+  // Some clients use one id for several calls, so the arguments may match any of these calls.
   const exact = before.get(call["id"]) ?? [];
   if (exact.length === 0 || exact.includes(written)) return undefined;
   const now = parseObject(written);
@@ -79,7 +79,7 @@ function isShortened(before: Field, after: Field): boolean {
   return sameKeys && Object.keys(before).every((key) => isShortened(before[key], after[key]));
 }
 
-/** Whether all remaining content was there before, in the same order: members, elements, parts of long strings. */
+/** Whether everything that is left was there before, in the same order: members, elements, parts of long strings. */
 function isExcerpt(before: Field, after: Field): boolean {
   if (typeof before === "string" && typeof after === "string" && before !== after)
     return after.length <= before.length && after.includes(gap);

@@ -55,8 +55,8 @@ function reasoningOf(body: JsonObject | undefined): readonly Placed[] {
 }
 
 /**
- * R6: reasoning items are kept, in order, with the items that need them. In a finished turn, only an item that keeps its id needs
- * its reasoning. In the open loop, every kept item does.
+ * R6: reasoning items are kept, in order, with the items that need them. In a finished turn, an item needs its reasoning only if
+ * the item keeps its id. In the open loop, every kept item needs its reasoning.
  */
 function* reasoningStays({ body, original }: RuleInput): Generator<Finding> {
   if (original === undefined) return;

@@ -18,7 +18,7 @@ export function itemsOf(body: JsonObject | undefined): readonly Placed[] {
   return [...placed(body?.["input"], "/input")];
 }
 
-/** With server-side history, the provider may have the other half of a pair. */
+/** With server-side history, the provider may have the call of an output, or the output of a call. */
 function hasServerHistory(body: JsonObject): boolean {
   return isGiven(body["previous_response_id"]) || isGiven(body["conversation"]);
 }
@@ -159,14 +159,14 @@ function* unknownItemsStay({ body, original }: RuleInput): Generator<Finding> {
   }
 }
 
-/** Whether a name is used by more than one item, so that they cannot be distinguished. */
+/** Returns a test for names that more than one item has. Such items cannot be distinguished. */
 function repetition(names: readonly string[]): (name: string) => boolean {
   const counts = new Map<string, number>();
   for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
   return (name) => (counts.get(name) ?? 0) > 1;
 }
 
-/** Identifies an item in different bodies. */
+/** A name by which an item can be found in another body. */
 function nameOf(item: JsonObject): string {
   const name = item["id"] ?? item["call_id"];
   return isGiven(name) ? `${item["type"]} ${name}` : canonical(item, withoutKeptKeys);

@@ -45,13 +45,13 @@ const knownTypes =
 const knownItems =
   /^(message|reasoning|compaction|additional_tools|.*_call(_output)?|tool_search_output)$/;
 
-/** Whether other rules than X6 cover this part. Parts of Gemini have no type. */
+/** Whether rules other than X6 cover this part. Gemini's parts have no type. */
 export function isKnownPart(part: JsonObject): boolean {
   const type = String(part["type"] ?? "text");
   return knownTypes.test(type) || isKnownItem(part);
 }
 
-/** Whether other rules than R10 cover this item of Responses. */
+/** Whether rules other than R10 cover this item of Responses. */
 export function isKnownItem(item: JsonObject): boolean {
   return knownItems.test(String(item["type"] ?? "message"));
 }
@@ -75,7 +75,7 @@ const payloadKeys = [
   "file",
 ];
 
-/** Identifies a part in different bodies: by its id, or otherwise by its content. */
+/** A name by which a part can be found in another body: its id, or its content if it has no id. */
 export function partName(part: JsonObject): string {
   const name = nameKeys.find((key) => isGiven(part[key]));
   const payload = name ?? payloadKeys.find((key) => isGiven(part[key]));

@@ -22,7 +22,10 @@ export function bodyTexts(text: string): BodyTexts {
   };
 }
 
-/** The text without cache marks, because these may move. Quotes inside strings are escaped, so only members match. */
+/**
+ * The text without cache marks, because these may move. Quotes inside strings are escaped, so the pattern matches only members of
+ * objects.
+ */
 export function withoutMarks(text: string): string {
   return text
     .replace(/,?\s*"(cache_control|prompt_cache_breakpoint)"\s*:\s*(null|\{[^{}]*\})/g, "")

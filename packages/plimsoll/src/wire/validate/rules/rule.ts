@@ -1,5 +1,6 @@
 /**
- * The input and the result of the validator. It shares no code with the rest of wire/, so that an error there cannot hide here.
+ * The input and the result of the validator. Apart from finding slices, it shares no code with the rest of wire/, so that the
+ * same error cannot be in both.
  */
 import type { JsonObject } from "../../../message/json.ts";
 
@@ -13,7 +14,7 @@ export interface Finding {
   readonly place?: string;
 }
 
-/** Everything that a rule may look at. Rules do not judge absent fields. */
+/** Everything that a rule may look at. A rule that needs an absent field finds nothing. */
 export interface RuleInput {
   readonly wire: ValidatedWire;
   readonly body: JsonObject;
@@ -30,16 +31,16 @@ export interface RuleInput {
   readonly headers?: Readonly<Record<string, string>>;
   /** Model name from the URL. Only for Gemini. */
   readonly model?: string;
-  /** Only for OpenAI Chat: whose rules apply. Default: OpenAI's. */
+  /** The provider whose rules apply. Only for OpenAI Chat. Default: OpenAI. */
   readonly profile?: "openai" | "mistral" | "deepseek" | "strict-alternation";
   /** Ids that Plimsoll invented. */
   readonly synthetic?: readonly string[];
   /**
-   * Index in `body` of the first message that a new edit or revert touches. X1–X3 apply before it. -1 means system prompt or
-   * tools.
+   * Index in `body` of the first message that a new edit or revert touches. Rules X1–X3 apply to the messages before it. -1 if
+   * system prompt or tools were touched.
    */
   readonly editedFrom?: number;
-  /** Ids of the calls whose arguments an edit changed. If absent, it may be any call. */
+  /** Ids of the calls whose arguments an edit changed. If absent, an edit may have changed any call. */
   readonly editedCalls?: readonly string[];
 }
 
