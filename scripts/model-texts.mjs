@@ -128,7 +128,7 @@ const chapters = {
   handoverOpening: ["How every handover begins", []],
   handover: [
     "At the start of a fresh conversation, before the summary",
-    [[undefined], ["Fix the login"]],
+    [[undefined], ["ship-17"]],
   ],
   markTexts: [
     "Where messages or lines are missing",

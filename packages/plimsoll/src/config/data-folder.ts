@@ -103,7 +103,7 @@ function makeSecret(folder: string, file: string): string {
       throw unusable(
         file,
         "it is too short",
-        "Put the right file back, or delete it and Plimsoll makes a new one.",
+        "Restore the correct file, or delete this one so that Plimsoll makes a new one.",
       );
     const made = randomBytes(32).toString("base64url");
     writeWhole(file, made);

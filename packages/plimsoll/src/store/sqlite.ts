@@ -136,7 +136,7 @@ function storeStopped(file: string, cause?: unknown): PlimsollError {
 }
 
 function storeError(error: WorkerError, file: string): PlimsollError {
-  // The kind of an error such as SQLITE_READONLY_DIRECTORY.
+  // The primary code of an extended SQLite error code: SQLITE_READONLY for SQLITE_READONLY_DIRECTORY.
   const kind = /^SQLITE_[A-Z]+|.*/.exec(error.code)?.[0];
   switch (kind) {
     case "STORE_NEWER":

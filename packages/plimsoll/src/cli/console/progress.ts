@@ -26,7 +26,7 @@ export interface ProgressOptions {
   readonly readsInput?: boolean;
 }
 
-/** The screen on which a bar is drawn, and its clock. */
+/** The terminal on which a bar is drawn, and the clock that times its redraws. */
 export interface ProgressScreen {
   readonly columns: () => number;
   readonly write: (text: string) => void;

@@ -52,7 +52,7 @@ export interface SummaryTask {
   readonly slots: Slots;
   readonly room: Room;
   readonly reserve: Reserve;
-  /** All available tokens: the reserve, and the room that the choice did not use. */
+  /** All available tokens: the reserve, plus the room that the chosen lines left. */
   readonly tokens: number;
 }
 

@@ -1,4 +1,4 @@
-/** Text that a summary never says in its own voice: instructions to its reader, other speakers, and Plimsoll's own signs. */
+/** Text that a summary may contain only as a quotation: instructions to its reader, lines that pose as another speaker, and Plimsoll's own marks. */
 
 /** Text that addresses the reader to make them do something. */
 const addressed: readonly RegExp[] = [

@@ -96,7 +96,7 @@ const status = z.object({
       components: z.object({ system: count, skills: count, tools: count, conversation: count }),
     })
     .optional()
-    .describe("Tokens, as the conversation was last sent."),
+    .describe("Token counts of the conversation as it was last sent."),
   editsMade: count,
   editsThatHold: count,
   handles: z.array(z.string()).describe("What left the window, newest first: for read_result."),

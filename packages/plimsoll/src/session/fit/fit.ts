@@ -300,7 +300,7 @@ function smallerThan({ measured, projection }: Fitted): number {
 }
 
 /**
- * If the provider has counted the request, an answer of at least this share of the reserve is worth more than another compaction.
+ * If the provider has counted the request, Plimsoll does not compact again while the answer has at least this share of the reserve.
  */
 const answerShare = 0.5;
 

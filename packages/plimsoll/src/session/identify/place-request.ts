@@ -343,7 +343,7 @@ export function isAlone(log: SessionLog, { record }: BranchState): boolean {
   return true;
 }
 
-/** Whether a message says no more than the path does. Answers with the same call ids may still say different things. */
+/** Whether all words of a message are already in the messages of the path. Answers with the same call ids may still say different things. */
 function repeatedOn(log: SessionLog, path: readonly NodeRecord[]): (node: NodeRecord) => boolean {
   const talks = new Set(path.map(({ talk }) => talk));
   const words = new Set(path.flatMap(({ seq }) => log.words.get(seq) ?? []));

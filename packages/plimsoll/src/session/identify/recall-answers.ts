@@ -91,7 +91,7 @@ async function marksIn(
   return { marks, spellings };
 }
 
-/** Whether the request has an answer that the log does not have in the same place: its client has respelled or moved it. */
+/** Whether the request contains an answer that is not at the same place in the log, which means that the client has respelled or moved it. */
 export function bringsAnswers(
   log: SessionLog,
   {

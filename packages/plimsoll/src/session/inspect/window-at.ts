@@ -14,7 +14,7 @@ import { scaleOf } from "../measure/branch-counters.ts";
 
 export interface PictureOptions {
   readonly branch?: string;
-  /** The view at this point, with all messages up to now. */
+  /** The view with the edits of that point, but with all messages, later ones included. */
   readonly at?: RestorePoint;
 }
 

@@ -32,7 +32,7 @@ export interface Ruler {
   readonly toolPromptTokens?: number | undefined;
   /** Tokens that a schema takes for each token of its JSON text. */
   readonly schemaFactor?: number | undefined;
-  /** The texts of a message that are counted, if they are not the usual ones. */
+  /** The texts to count for a message, if they differ from the texts that are counted by default. */
   readonly textsOf?: (message: Message) => readonly string[];
 }
 

@@ -54,7 +54,7 @@ export interface Targets {
 /** Maximum number of targets. Clients choose the names of models, so the number is bounded. */
 const maxKnown = 1000;
 /**
- * How long Plimsoll believes a provider, in milliseconds. A model may move to a larger window, and a server may learn to defer
+ * How long Plimsoll relies on what a provider said about its window, in milliseconds. A model may move to a larger window, and a server may learn to defer
  * tools.
  */
 const believedForMs = { window: 60 * 60 * 1000, distrust: 60 * 60 * 1000 };
