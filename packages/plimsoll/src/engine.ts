@@ -63,13 +63,13 @@ export interface EngineOptions {
   /** Whether this is the service, which locks the data folder for itself. */
   readonly isService?: boolean;
   readonly config?: Config;
-  /** Replacements for the usual parts. */
+  /** Parts to use instead of the default ones. */
   readonly parts?: Partial<Omit<Parts, "strategies">> & {
     readonly strategies?: ChosenStrategies;
   };
 }
 
-/** The whole chain of strategies, or a function that changes the usual one. */
+/** The whole chain of strategies, or a function that changes the default chain. */
 export type ChosenStrategies =
   | readonly Strategy[]
   | ((usual: readonly Strategy[]) => readonly Strategy[]);
@@ -100,7 +100,7 @@ export interface Engine {
   compactMessages(task: OneOffTask): Promise<OneOff>;
   /** Answers calls of Plimsoll's own tools, and searches a session. */
   readonly own: OwnAnswers;
-  /** Undo, restore, checkpoint, pin, compact. */
+  /** Changes the view of a session by hand: undo, restore, checkpoint, pin, compact. */
   readonly steering: Steering;
   readonly inspect: Inspection;
   readonly store: Store;
@@ -113,7 +113,7 @@ export interface Engine {
   ): () => void;
   /** All events with tenant and number, for callers that pass them on. */
   subscribe(handler: (event: EmittedEvent) => void): () => void;
-  /** Loads the usual tokenizer before the first request. This takes a moment, once. */
+  /** Loads the default tokenizer now, so that the first request does not have to wait for it. */
   warmUp(): Promise<void>;
   close(): Promise<void>;
 }
@@ -323,7 +323,7 @@ type Assembly = Parts &
   };
 
 type Assembled = Omit<SessionContext, "config"> & {
-  /** Limits may change while the engine is open. */
+  /** Not read-only, because limits may change while the engine is open. */
   config: Config;
   readonly openTurns: ClosableTurns;
   readonly health: StoreHealth;

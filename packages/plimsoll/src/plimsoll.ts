@@ -23,9 +23,9 @@ export interface PlimsollOptions {
   /** "memory" stores nothing on disk. */
   readonly store?: "memory";
   readonly config?: Config;
-  /** Replacements for the usual parts. */
+  /** Parts to use instead of the default ones. */
   readonly parts?: {
-    /** The whole chain of strategies, or a function that changes the usual one. */
+    /** The whole chain of strategies, or a function that changes the default chain. */
     readonly strategies?: ChosenStrategies;
   };
 }
@@ -49,7 +49,7 @@ export interface Plimsoll {
   session(options?: SessionOptions | string): Promise<Session>;
   /** Compacts a list of messages to a number of tokens outside of any session. Nothing is recorded. */
   compactMessages(task: CompactTask): Promise<OneOff>;
-  /** Undo, restore, checkpoint, pin, compact, for any session by its id. */
+  /** Changes the view of any session by hand, by its id: undo, restore, checkpoint, pin, compact. */
   readonly steering: Steering;
   /** The content of a session's window, in order. */
   readonly picture: Pictures;
@@ -63,7 +63,7 @@ export interface Plimsoll {
   ): () => void;
   /** Runs a tool, or anything else that may fail temporarily. The retry policy is the one configured for `tool`. */
   retrying<T>(tool: string, work: (attempt: number) => Promise<T>): Promise<T>;
-  /** Loads the usual tokenizer before the first request. This takes a moment, once. */
+  /** Loads the default tokenizer now, so that the first request does not have to wait for it. */
   warmUp(): Promise<void>;
   close(): Promise<void>;
 }

@@ -93,7 +93,7 @@ const nextHash = (hash: number, byte: number): number => (Math.imul(hash, hashBa
 const filterBits = 22;
 
 interface TokenFilter {
-  /** False if certainly no token has this hash. If true, the caller must look the token up. */
+  /** Returns false only if no token has this hash. After true, the caller must look the token up. */
   mayHold(hash: number): boolean;
   /** The hash of two tokens joined, without joining them. */
   joinedHash(left: number, right: number): number;
@@ -130,7 +130,7 @@ function createFilter({ bytesOfRank }: Vocabulary): TokenFilter {
 }
 
 const noMerge = 0x7fffffff;
-/** Larger than every position in a window, so that rank x positions + position sorts by rank, then by position. */
+/** Larger than every position in a window, so that `rank x positions + position` orders by rank, then by position. */
 const positions = windowBytes;
 
 /** Merges `size` bytes from `start` as far as the vocabulary allows, and returns the number of parts. */

@@ -32,7 +32,7 @@ export interface Calibration {
 
 const ones: ByComponent = { system: 1, tools: 1, conversation: 1 };
 
-/** Squares of the usual error of each factor, after the first report has scaled all of them. */
+/** The spread after the first report has scaled all factors. The diagonal has the square of each factor's typical error. */
 const firstSpread = [0.04, 0, 0, 0, 0.09, 0, 0, 0, 0.04];
 /** How much the factors may move from one report to the next, because the content of a conversation changes. */
 const drift = [0.0001, 0, 0, 0, 0.0001, 0, 0, 0, 0.001];
@@ -57,11 +57,11 @@ export function restored(stored: {
   return steepest === undefined ? known : { ...known, steepest };
 }
 
-/** A report outside these ratios is a misunderstanding: another model answered, or cached tokens were not counted. */
+/** A report outside these ratios cannot be right: another model answered, or cached tokens were not counted. */
 const plausible = { min: 0.1, max: 3 };
 /** Minimum size of an estimate, in tokens. Below it, the provider's fixed overhead per request matters more than the text. */
 const estimateTokensMin = 200;
-/** How exact a report is, for a whole request and for the part that was added since the last report. */
+/** Expected error of a report: as a share of a whole request, as a share of the added text, and at least this many tokens. */
 const noise = { tokensMin: 20, ofWhole: 0.01, ofGrowth: 0.05 };
 
 /** `estimated` is the uncorrected estimate for the request that the report is about. */

@@ -19,7 +19,7 @@ export interface OwnLimits {
   readonly contextBudget?: number;
   /** Limit for the agent or for the type of model. If it is set, compaction starts at the warning threshold. */
   readonly agentLimit?: number;
-  /** 1 is the highest priority. It raises the agent's limit by a fifth, but never above the window. */
+  /** Priority 1 is the highest. It raises the agent's limit by a fifth, but never above the window. */
   readonly priority?: 1 | 2 | 3;
 }
 
@@ -57,14 +57,15 @@ export interface GuardInput {
 
 const priorityBonus = 1.2;
 /**
- * Minimum room for the conversation: this share of the window without the fixed part, or this share of a budget if that is less.
+ * Minimum room for the conversation: a share of the window without the fixed part, and a share of the budget. If there is a
+ * budget, the smaller of the two amounts applies.
  */
 const room = { ofWindow: 0.5, ofBudget: 0.25 };
 
 /**
  * The tokens that a request may use on this target: the window minus buffer and reserve, or the budget if it is lower. If the
  * fixed part is so large that the conversation would get less than its minimum room, the limit is raised at the expense of
- * reserve, buffer and budget. The answer then gets the rest of the window.
+ * reserve, buffer and budget. The answer then gets the remaining part of the window.
  */
 export function effectiveLimit(target: GuardTarget, own: OwnLimits = {}, headTokens = 0): number {
   const { window, reserve } = target.limit;

@@ -50,7 +50,7 @@ export function resolveLimit(input: LimitInput): Limit {
     model?.contextWindowBufferTokens ??
     provider?.contextWindowBufferTokens ??
     defaults?.contextWindowBufferTokens ??
-    // In a small window, the usual buffer would leave no room for anything else.
+    // In a small window, the default buffer would leave no room for anything else.
     Math.min(defaultBufferTokens, Math.floor(window / 8));
   const configured =
     model?.maxOutputTokens ?? provider?.maxOutputTokens ?? defaults?.maxOutputTokens;
@@ -70,12 +70,12 @@ export function resolveLimit(input: LimitInput): Limit {
   };
 }
 
-/** `most` is the window or the budget, whichever is lower. */
+/** The number of tokens to keep free for the answer. `most` is the window or the budget, whichever is lower. */
 export function reserveOf(maxOutput: number, most: number): number {
   return Math.min(maxOutput, Math.floor(most * reserveShare));
 }
 
-/** The size of the window in which `rest` tokens are left next to the reserve. */
+/** The window size that has `rest` tokens left after the reserve is subtracted. */
 export function windowFor(rest: number, maxOutput: number): number {
   return Math.min(rest + maxOutput, Math.ceil(rest / (1 - reserveShare)));
 }

@@ -117,7 +117,7 @@ export interface Components {
 }
 
 export interface Measurement extends MeasurementSummary {
-  /** The same figures, each with its own certainty. */
+  /** The token counts of the summary, each with its own certainty. */
   readonly components: Components;
 }
 

@@ -21,7 +21,7 @@ export function scaleBy(factor: number): TokenScale {
   return scaleBetween(1, factor);
 }
 
-/** For callers that must not estimate too low. If the provider counts less than Plimsoll, Plimsoll's count applies. */
+/** A scale that never estimates below Plimsoll's own count. If the provider counts less than Plimsoll, the scale is 1:1. */
 export function notBelowOwn(scale: TokenScale): TokenScale {
   return scale.provider < scale.own ? sameScale : scale;
 }

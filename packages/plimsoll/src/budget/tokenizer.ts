@@ -31,7 +31,7 @@ export interface Count {
 
 export interface Tokenizer {
   readonly id: string;
-  /** Says why another tokenizer than the requested one is used. A sentence for people. */
+  /** The reason why Plimsoll does not use the requested tokenizer. A sentence for people. */
   readonly problem?: string;
   /** Contract: the time is proportional to the length of the text, for every text. */
   count(text: string): Count;
@@ -106,7 +106,7 @@ function encodingOf(name: string): EncodingName {
 interface TextCount {
   readonly tokens: number;
   readonly cuts: number;
-  /** Number of characters outside long runs. The rule of four characters per token applies only to these. */
+  /** Number of characters outside pieces longer than `runChars`. The rule of four characters per token applies only to these. */
   readonly plainChars: number;
 }
 
@@ -192,8 +192,8 @@ async function exact(
 }
 
 /**
- * There is no offline tokenizer for this model. Counts with o200k and a factor from the catalogue; reported usage corrects it
- * later.
+ * For models without an offline tokenizer. Counts with o200k, times a factor from the catalogue. Reported usage corrects the
+ * count later.
  */
 async function estimating(
   id: string,

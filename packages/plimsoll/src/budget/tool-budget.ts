@@ -133,7 +133,7 @@ export interface Reserved {
   readonly grant: Grant;
 }
 
-/** Contract: `granted` never exceeds `tokens`, if it did not before. */
+/** Contract: never raises `granted` above `tokens`. */
 export function reserveOutput(budget: ToolBudget, name: string, cost: ResultCost): Reserved {
   const grant = previewOutput(budget, name, cost);
   const isDenied = grant.kind === "denied";
@@ -160,11 +160,11 @@ export function withTokens(budget: ToolBudget, added: number): ToolBudget {
   return { ...budget, tokens: Math.max(0, budget.tokens + added) };
 }
 
-/** The budget of a turn, shared by everyone who runs its tools at the same time. */
+/** The budget of a turn, shared by all code that runs its tools at the same time. */
 export interface SharedToolBudget {
   readonly remaining: number;
   readonly isExceeded: boolean;
-  /** Contract: runs in one step. Callers count the cost beforehand, however long that takes. */
+  /** Contract: synchronous. Counting tokens may take long, so callers count the cost before they call this. */
   reserve(name: string, cost: ResultCost): Grant;
   preview(name: string, cost: ResultCost): Grant;
   canExecute(name?: string): boolean;

@@ -98,7 +98,8 @@ function makeSecret(folder: string, file: string): string {
   try {
     const known = readSecret(file);
     if (isWhole(known)) return known;
-    // An interrupted start can leave a file that is too short. But if there is a database, it was written with another key.
+    // An interrupted start can leave a file that is too short. Plimsoll replaces it, unless there is already a database, which
+    // was written with the original key.
     if (known !== undefined && hasDatabase(folder))
       throw unusable(
         file,

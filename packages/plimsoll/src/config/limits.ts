@@ -1,4 +1,4 @@
-/** The limits that the configuration sets in addition to the window: for agents, for types of models, and for everything. */
+/** The limits that the configuration sets in addition to the window: for agents, for types of models, and for all requests. */
 
 import type { OwnLimits } from "../budget/guard.ts";
 import { type GuardThresholds, usualThresholds } from "../budget/thresholds.ts";

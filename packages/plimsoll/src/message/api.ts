@@ -31,8 +31,8 @@ export interface TurnPoint {
   readonly tokensBefore?: number;
   readonly limit: number;
   /**
-   * Tokens that no compaction can remove. Present only if the limit was raised to make room for them. The fill level then leaves
-   * them out: it is the share of the rest of the limit that is used.
+   * Tokens that no compaction can remove. Present only if the limit was raised to make room for them. The fill level is then
+   * computed without them, as (tokens − headTokens) / (limit − headTokens).
    */
   readonly headTokens?: number;
   readonly window: number;
@@ -127,8 +127,8 @@ export interface WindowPicture {
   readonly isWindowGuess?: true;
   readonly limit: number;
   /**
-   * Tokens that no compaction can remove. Present only if the limit was raised to make room for them. The fill level then leaves
-   * them out: it is the share of the rest of the limit that is used.
+   * Tokens that no compaction can remove. Present only if the limit was raised to make room for them. The fill level is then
+   * computed without them, as (tokens − headTokens) / (limit − headTokens).
    */
   readonly headTokens?: number;
   /** Tokens of all units together. */
@@ -139,7 +139,7 @@ export interface WindowPicture {
    * provider did not report it.
    */
   readonly cachedTokens?: number;
-  /** The priority that the last turn asked for. */
+  /** The priority that the client asked for in the last turn. */
   readonly priority?: Priority;
   /** Number of tokens that the edits in force take out. */
   readonly takenOutTokens: number;

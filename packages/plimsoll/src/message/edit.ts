@@ -1,4 +1,4 @@
-/** Edits. An edit is a record of what the model sees in place of the original messages. The log itself never changes. */
+/** Edits. An edit is a record of one change to the view, which is what the model sees. The log itself never changes. */
 
 /**
  * Edits name a message by its chain: a hash over the message and everything before it. So an edit can only apply to a message
@@ -8,7 +8,7 @@ export type EditAction =
   | {
       readonly kind: "replace";
       readonly chain: string;
-      /** Index of the neutral part. `inner` is the index of a part inside a tool result. */
+      /** Index of the part in the neutral message. `inner` is the index of a part inside a tool result. */
       readonly part: number;
       readonly inner?: number;
       readonly text: string;
@@ -22,7 +22,7 @@ export type EditAction =
       readonly text: string;
       readonly handle?: string;
     }
-  /** Inserts a text. If it has a handle, it is a summary of everything that the view does not show in full. */
+  /** Inserts a text. A text with a handle is a summary of everything that the view does not show in full. */
   | {
       readonly kind: "insert";
       readonly after: string;

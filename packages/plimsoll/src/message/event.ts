@@ -61,8 +61,8 @@ export interface TurnStartEvent extends Base {
   readonly measurement: MeasurementSummary;
   readonly limit: number;
   /**
-   * Tokens that no compaction can remove. Present only if the limit was raised to make room for them. The fill level then leaves
-   * them out: it is the share of the rest of the limit that is used.
+   * Tokens that no compaction can remove. Present only if the limit was raised to make room for them. The fill level is then
+   * computed without them, as (tokens − headTokens) / (limit − headTokens).
    */
   readonly headTokens?: number;
   /** The priority that the client asked for. */
@@ -84,8 +84,8 @@ export interface TurnEndEvent extends Base {
   readonly tokensBefore: number;
   readonly limit: number;
   /**
-   * Tokens that no compaction can remove. Present only if the limit was raised to make room for them. The fill level then leaves
-   * them out: it is the share of the rest of the limit that is used.
+   * Tokens that no compaction can remove. Present only if the limit was raised to make room for them. The fill level is then
+   * computed without them, as (tokens − headTokens) / (limit − headTokens).
    */
   readonly headTokens?: number;
   /** Size of the window in tokens. Absent in the oldest events. */

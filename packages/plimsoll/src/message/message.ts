@@ -73,8 +73,8 @@ export interface Message {
   readonly role: Role;
   readonly parts: readonly Part[];
   /**
-   * Set if the wire does not know this message or a part of it. The message is then never taken out. "there": the parts that
-   * Plimsoll knows may be shortened. "whole": nothing in it may change.
+   * Set if the wire does not know the role of this message or the type of a part. The message is then never taken out. "there":
+   * the parts that Plimsoll knows may be shortened. "whole": nothing in the message may change.
    */
   readonly stays?: "there" | "whole";
 }

@@ -49,7 +49,7 @@ export interface Goal {
   readonly limitTokens: number;
   /** Number of tokens that the request should have at most. */
   readonly tokens: number;
-  /** Number of tokens that the request should have at least, if there is a choice, because an emptied view is worth little. */
+  /** The request should not get smaller than this many tokens if that can be avoided, because an empty view helps nobody. */
   readonly floorTokens: number;
   /** The images and documents that the provider accepts in one request. */
   readonly media?: MediaRoom;
@@ -102,7 +102,7 @@ export type Proposal =
       readonly text: string;
       readonly reason: string;
     }
-  /** Plimsoll's one text after the head. It replaces an earlier summary and shows the shared handle. */
+  /** The only text that Plimsoll puts after the head. It replaces an earlier summary and shows the shared handle. */
   | {
       readonly kind: "summary";
       readonly after: number;

@@ -2,7 +2,7 @@
 
 import type { CacheRule } from "./price-rows.ts";
 
-/** A place that could be marked, and the number of tokens before its end. */
+/** A place that could be marked, and the number of tokens from the start of the request to the end of this place. */
 export interface MarkPlace<Place> {
   readonly place: Place;
   readonly prefixTokens: number;
@@ -23,12 +23,12 @@ export function planMarks<Place>(
     .map(({ place }) => place);
 }
 
-/** Share of the provider's reach that Plimsoll relies on, because one of its blocks may be two of the provider's. */
+/** Share of the look-back blocks that Plimsoll relies on, because the provider may count one of Plimsoll's blocks as two. */
 const reachShare = 0.75;
 
 /**
- * From the last mark, the provider looks back over a fixed number of blocks. If there are more new blocks, it finds no entry, so
- * a mark in between is needed.
+ * Whether a request needs another mark between its new blocks. From the last mark, the provider looks back over a fixed number
+ * of blocks. If there are more new blocks than that, it finds no cache entry.
  */
 export function mustMarkBetween(newBlocks: number, rule: CacheRule): boolean {
   return rule.kind === "marks" && newBlocks > rule.lookbackBlocks * reachShare;

@@ -37,7 +37,8 @@ export function worthOf(outlook: Outlook, { prices }: PriceList): Worth | undefi
 }
 
 /**
- * The cost of the first turn and of all turns, if requests are compacted only when they must be, or also at once (`isAtOnce`).
+ * The cost of the first turn and of all turns. A request is compacted only when it has reached `forcedTokens`. With `isAtOnce`,
+ * the first request is compacted too.
  */
 function planned(
   outlook: Outlook,
@@ -84,7 +85,7 @@ export function withPrice({ usd }: Debt, { priceUsd }: Pick<Worth, "priceUsd">):
   return { usd: Math.max(0, usd + priceUsd) };
 }
 
-/** Reduces the debt by the amount that a turn cost less than it would have cost without any compaction. */
+/** Reduces the debt by the amount that compactions saved in one turn. */
 export function withSaved({ usd }: Debt, savedUsd: number): Debt {
   return { usd: Math.max(0, usd - Math.max(0, savedUsd)) };
 }

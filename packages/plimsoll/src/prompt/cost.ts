@@ -49,7 +49,7 @@ export interface CostFigures {
   /** Tokens that clients sent and Plimsoll left out. Their worth is estimated at the price of cached tokens. */
   readonly savedTokens: number;
   readonly savedUsd: Money;
-  /** Estimated number of tokens that the provider had to read again because of compactions, and their cost. */
+  /** Number of compactions, and estimates of the tokens that the provider had to read again because of them and of their cost. */
   readonly compactions: number;
   readonly compactionTokens: number;
   readonly compactionUsd: Money;
@@ -113,7 +113,7 @@ function estimated({ tokensAfter }: PaidTurn): BilledTokens {
   return { fresh: tokensAfter, cacheRead: 0, cacheWrite: 0, output: 0 };
 }
 
-/** The tokens would have been in the cache, so this uses the lowest price that they could have had. */
+/** The cost of tokens that were not sent. They would have been in the cache, so they count at the price of cached tokens. */
 function savedMoney({ prices }: PriceList, tokens: number): Money {
   return prices === undefined ? null : readingCost(prices, tokens, tokens);
 }
@@ -127,7 +127,7 @@ function rereadBy({ tokensAfter, lastTokens, headTokens }: PaidTurn): {
   return { tokens: lastTokens === 0 ? 0 : Math.max(0, tokensAfter - head), head };
 }
 
-/** The extra cost compared with the same request without the compaction. If it is cheaper, the cost is 0. */
+/** The extra cost compared with the same request without the compaction. 0 if the compaction made the request cheaper. */
 function rereadMoney({ prices }: PriceList, turn: PaidTurn, head: number): Money {
   if (prices === undefined) return null;
   const { tokensAfter, tokensBefore, lastTokens, lastBefore } = turn;

@@ -25,7 +25,7 @@ function marks(minTokens: number): CacheRule {
 
 const claudePrices = "platform.claude.com/docs/en/about-claude/pricing";
 /**
- * Sources disagree about some minimum lengths. Plimsoll uses the larger one, because a shorter prefix would silently not be
+ * Sources disagree about some minimum lengths. Plimsoll uses the largest value, because a shorter prefix would silently not be
  * cached.
  */
 const claudeLargest = "minimum length: sources say 512 to 4096, the largest is taken";
@@ -131,7 +131,7 @@ function claudeUsd(usd: NonNullable<ClaudeRow["usd"]>): Prices {
   return { input, output, cacheRead, cacheWrite, cacheWriteLong };
 }
 
-/** Providers that cache automatically differ only in these figures. */
+/** Figures of one model family whose provider caches automatically. */
 interface AutomaticRow {
   readonly match: RegExp;
   /** Prices of input, cache read, output, and of cache writes if they have their own price. */

@@ -62,7 +62,7 @@ async function weigh({ reader }: PolicyWorld, messages: readonly JsonObject[]): 
   return (await reader.weigh(messages)).reduce((sum, tokens) => sum + tokens, 0);
 }
 
-/** The newest group always stays. */
+/** The first messages and as many of the newest groups as fit. The newest group stays even if it does not fit. */
 async function newestThatFit(
   world: PolicyWorld,
   { begin, groups }: History,

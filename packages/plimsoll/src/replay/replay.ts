@@ -284,7 +284,7 @@ function openFor(config: Config, worlds: readonly World[], clock: Clock): Promis
 
 const beginning = Date.UTC(2026, 0, 1);
 
-/** If the head is large, the answer gets only the remaining room. */
+/** Tokens kept free for the answer. If the limit was raised for a large head, this is only room for a short answer. */
 function keptForAnswer({ target, limit }: World): number {
   const { reserve, limit: usual } = target.limit;
   return limit > usual ? Math.min(reserve, answerTokensMin) : reserve;

@@ -7,7 +7,7 @@ import { plainWords } from "./words.ts";
 const partEnd = /[\n;；]+/u;
 /** Minimum number of words in a part. Shorter parts are greetings or leftovers of a sentence. */
 const leastWords = 3;
-/** Maximum number of parts. A query with more sentences is a document, and the search for the whole text covers the rest. */
+/** Maximum number of parts. A query with more sentences is a document, and the search for the whole text covers the others. */
 const aspectsMax = 16;
 
 /** Contract: returns an empty list if the query has only one part, because the query itself is then that part. */

@@ -9,7 +9,7 @@ export interface Candidate {
    * Numbers of the words and mentions in this passage. Each is only worth something in the first chosen passage that contains it.
    */
   readonly items: readonly number[];
-  /** An estimate is good enough, because it only affects the order. */
+  /** Tokens of the passage. An estimate is good enough, because it only affects the order. */
   readonly tokens: number;
 }
 
@@ -29,8 +29,8 @@ export interface ChoiceQuestion {
 const baseWorth = 0.5;
 
 /**
- * A greedy choice. Each step takes the passage with the largest gain per token, where gain = relevance² × worth of the new items.
- * Relevance is squared because otherwise two more names would make up for half the relevance.
+ * Chooses greedily. Each step takes the passage with the largest gain per token, where gain = relevance² × worth of the new
+ * items. Relevance is squared because otherwise a passage with half the relevance could win with two more names.
  */
 export function choosePassages(question: ChoiceQuestion): void {
   const { candidates, worth } = question;

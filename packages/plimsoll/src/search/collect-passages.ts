@@ -62,7 +62,7 @@ export function createPassageCollector(parts: CollectorParts): PassageCollector 
       ? spanAtEnd.get(place + step)
       : undefined;
 
-  /** Counts only the text that joins a run, so that a long run is not counted again with every new piece. */
+  /** Counts only the text that is added to a run, so that a long run is not counted again with every new piece. */
   const costOf = (place: number, left: Span | undefined, right: Span | undefined): number => {
     const here = places[place];
     const start = left === undefined ? here?.start : places[left.to]?.end;

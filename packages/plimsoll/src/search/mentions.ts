@@ -39,7 +39,8 @@ const emphasis = new Set(
 );
 
 /**
- * A longer run of these characters is data, not a name. Without this, the patterns would start again at each of its characters.
+ * A run of 256 or more of these characters is data, not a name. It is removed, because otherwise every pattern would start again
+ * at each of its characters.
  */
 const dataRun = /[\w.+@/-]{256,}/g;
 
@@ -60,7 +61,7 @@ const none: ReadonlyMap<string, MentionKind> = new Map();
 
 /** Contract: runs in time linear in the length of the text. Paths are returned without a leading "./" or "/". */
 export function mentionsIn(text: string): ReadonlyMap<string, MentionKind> {
-  // A shortcut: a text may consist of a million blank lines, and this runs for each of them.
+  // A shortcut, because some callers pass single lines, and a text may have a million blank lines.
   if (text.length < shortest || text.trim() === "") return none;
   const found = new Map<string, MentionKind>();
   if (isNoise(text)) return found;
@@ -84,8 +85,8 @@ export interface Standing {
 }
 
 /**
- * A mention that comes up again and again is probably what the work is about. A name that is one of many in a listing probably is
- * not.
+ * The worth of a mention. It is high for a mention that comes up again and again, because that is probably the subject of the
+ * work. It is low for a name that only appears in long listings.
  */
 export function worthOfStanding({ messages, fewest }: Standing): number {
   return (1 + Math.log(messages)) / fewest ** 0.6;

@@ -51,9 +51,9 @@ const catalogueCharsMax = 4_000_000;
 const synonymWeight = 0.3;
 /** A part of a query with more words than this gets no synonyms, because it already expresses its meaning in several ways. */
 const expandedWordsMax = 24;
-/** Weight of the best-matching sentence of a query; the whole query has the rest. */
+/** Weight of the best-matching sentence of a query; the whole query has the remaining weight. */
 const aspectShare = 0.5;
-/** Weight of the meaning of the whole text, compared with 1 for its words. */
+/** Weight of similarity in meaning. Matching words have the weight 1. */
 const meaningWeight = 0.2;
 /** Maximum number of characters of a query. A longer query is a document, and its beginning says what it is about. */
 const queryCharsMax = 20_000;

@@ -282,8 +282,8 @@ export const markTexts = {
 } as const;
 
 /**
- * Marks inside a text that was shortened. The caller writes amounts, with grouped digits. Strategies that meet such a mark again
- * read its amount and add to it, so these forms never change.
+ * Marks inside a text that was shortened. The caller passes amounts as text, with grouped digits. Strategies that meet such a
+ * mark again read its amount and add to it, so these forms never change.
  */
 export const cutTexts = {
   gap: (amount: string): string => `… ${amount} …`,
@@ -297,7 +297,7 @@ export const cutTexts = {
     `[binary data, ${characters} characters${kind}]`,
   moreInFile: (file: string): string => `more in ${file}`,
   moreInFiles: (count: number, what: "files" | "folders"): string => `more in ${count} ${what}`,
-  /** Used in excerpts, which have the least room for words. */
+  /** Shorter marks for excerpts, in which room is scarce. */
   excerptMessages: (from: number | undefined, to: number | undefined): string =>
     from === to ? `[… #${from}]` : `[… #${from}–#${to}]`,
   excerptLines: (count: number): string => `… ${counted(count, "line")}`,

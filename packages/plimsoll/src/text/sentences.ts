@@ -1,8 +1,8 @@
 /** Splits text into sentences, in scripts with and without spaces. */
 
 /**
- * What may follow a full stop. "capital" wants a capital letter or similar, as in prose. "any" allows everything, for questions
- * typed in a hurry.
+ * The character with which the next sentence may begin. "capital": only a capital letter or similar, as in prose. "any": every
+ * character, for questions typed in a hurry.
  */
 export type NextSentence = "capital" | "any";
 

@@ -30,7 +30,7 @@ export function isRecoveryPhase({ phase }: Phase): boolean {
   return phase === "recovery" || phase === "handover";
 }
 
-/** `warnsFrom` is a percentage. */
+/** The state to show for a running compaction. `warnsFrom` is the warning threshold in percent. */
 export function phaseState(
   event: ContextBreakingUpdateEvent,
   { highlight_p1 }: Pick<ProgressSettings, "highlight_p1">,

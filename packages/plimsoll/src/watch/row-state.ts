@@ -38,7 +38,7 @@ export interface Size {
   readonly limit: number;
 }
 
-/** The facts from which the rest of a row is computed. */
+/** The facts from which the other fields of a row are computed. */
 type Known = Pick<RowState, "row" | "running" | "phase" | "steered" | "orderedAt">;
 
 /** The user's settings that affect rows. */
@@ -166,7 +166,7 @@ function pointOf(event: TurnEndEvent, begunAt: number, knownWindow: number): Tur
   return { id: turn, at: begunAt, endedAt: at, ...rest, window: event.window ?? knownWindow };
 }
 
-/** From the last phase on, the model sees the result of the compaction. */
+/** Adds a phase to the row. In the last phase, the sizes after the compaction become the sizes of the row. */
 function inPhase(known: RowState, phase: ContextBreakingUpdateEvent): Known {
   const { tokens, limit } = phase;
   return { ...known, phase, ...(isLastPhase(phase) ? { steered: { tokens, limit } } : {}) };
@@ -176,7 +176,7 @@ function withoutSteered({ steered: _, ...known }: RowState): RowState {
   return known;
 }
 
-/** The connection is gone, so nothing is known about running turns any more. */
+/** Removes the running turn and the phase, because the connection is gone and nobody knows whether they are still running. */
 export function withoutRunning(known: RowState, settings: RowSettings): RowState {
   const { running: _, phase: __, ...rest } = known;
   return settle(rest, settings);
@@ -252,7 +252,7 @@ export function stateWord({ state, row }: Pick<RowState, "state" | "row">): stri
   return row.lastTurn?.outcome === "final" ? "final turn" : "near limit";
 }
 
-/** Whether the compaction shown in a row is still running. Both states are hidden after a while, see `hideAfterMs`. */
+/** Whether the compaction shown in a row is still running. The row hides it after `hideAfterMs`, running or done. */
 export type PhaseCourse = "running" | "done";
 
 /**

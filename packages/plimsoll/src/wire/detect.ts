@@ -16,7 +16,7 @@ const anthropicBlocks = new Set([
 const chatParts = new Set(["image_url", "input_audio", "file", "refusal"]);
 const responsesParts = new Set(["input_text", "output_text", "input_image", "input_file"]);
 
-/** Undefined if the message looks the same on every wire. */
+/** The wire that a message belongs to. Undefined if the message looks the same on every wire. */
 export function wireOfMessage(message: JsonObject): WireName | undefined {
   const { role } = message;
   const types = partTypes(message);

@@ -21,7 +21,7 @@ export interface OneQuestion {
 
 export interface OneAnswer {
   readonly text: string;
-  /** The server's error, even if its status is a success. */
+  /** The error that the server reported. Some servers report an error with a status of success. */
   readonly error?: string;
   /** Token usage. Undefined if the server did not report it. */
   readonly usage?: Usage;
@@ -29,13 +29,13 @@ export interface OneAnswer {
 
 interface Server {
   readonly wire: Wire;
-  /** The usual base address. Absent if only the user knows it. */
+  /** The default base address. Absent if only the user knows it. */
   readonly baseUrl?: string;
   /** Path of the endpoint, appended to the base address. */
   readonly path: string;
-  /** Servers on the user's own machine often need no key. */
+  /** Whether the server requires a key. Servers on the user's own machine often do not. */
   readonly needsKey: boolean;
-  /** Name of the field that limits the answer, if the server does not know the wire's usual field. */
+  /** Name of the field that limits the answer, if the server does not know the wire's default field. */
   readonly outputField?: string;
   headers(key: string): Readonly<Record<string, string>>;
 }
@@ -70,7 +70,7 @@ export function needsKey(server: AskedServer): boolean {
   return servers[server].needsKey;
 }
 
-/** The address to send the question to. Undefined if the server has no usual address and none is configured. */
+/** The address to send the question to. Undefined if the server has no default address and none is configured. */
 export function questionUrl(server: AskedServer, baseUrl: string | undefined): URL | undefined {
   const base = baseUrl ?? servers[server].baseUrl;
   if (base === undefined) return undefined;

@@ -15,7 +15,7 @@ export interface Asked<Q> {
   readonly question: Q;
 }
 
-/** A reply to the thread while it works on question `id`. `told` is the number that the thread gave to its own query. */
+/** A reply to a query that the thread made while working on question `id`. `told` is the number of that query. */
 export interface Told {
   readonly id: number;
   readonly told: number;

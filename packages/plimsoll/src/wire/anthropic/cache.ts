@@ -34,7 +34,7 @@ const markName = new TextEncoder().encode('"cache_control"');
 
 const backslash = 0x5c;
 
-/** Finds only field names. Inside a text, the quotes would be escaped. */
+/** Searches for the field name with its quotes. Inside a text the quotes would be escaped, so only fields are counted. */
 function countMarks(body: Uint8Array): number {
   const buffer = Buffer.from(body.buffer, body.byteOffset, body.length);
   let count = 0;
@@ -45,7 +45,7 @@ function countMarks(body: Uint8Array): number {
 
 const longMark = /"ttl"\s*:\s*"1h"/;
 
-/** Finds only fields, because quotes in a text are escaped. */
+/** Searches for the field name with its quotes. Inside a text the quotes would be escaped, so only fields are found. */
 function hasLongMarks(body: Uint8Array): boolean {
   const buffer = Buffer.from(body.buffer, body.byteOffset, body.length);
   for (let at = buffer.indexOf(markName); at >= 0; at = buffer.indexOf(markName, at + 1))

@@ -193,7 +193,7 @@ function withoutOwnCalls(messages: readonly JsonObject[], isOwn: IsOwn): readonl
     .filter(({ content }) => content.length > 0);
 }
 
-/** Thinking that led to a call must not end a message if the call was removed. */
+/** Removes thinking from the end of a message, because the call that it led to was removed. */
 function withoutLookups(message: Uint8Array): Uint8Array {
   const blocks = readSlices(message).elements.get("content") ?? [];
   const isThought = (slice: Slice): boolean => {

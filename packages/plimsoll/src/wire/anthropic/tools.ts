@@ -48,7 +48,7 @@ function referencedIn({ content }: JsonObject): readonly string[] {
     .map(({ tool_name: name }) => stringOr(name, ""));
 }
 
-/** If the provider does not defer tools, the name of a tool is written as text. */
+/** Replaces references to tools by texts with their names, except for tools that `isThere` accepts. */
 function plainReferences(
   message: JsonObject,
   isThere: (name: string) => boolean = () => false,

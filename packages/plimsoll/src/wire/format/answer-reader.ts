@@ -13,7 +13,7 @@ export interface AnswerReader {
   finish(): Answer;
 }
 
-/** A larger answer is still passed on, but Plimsoll stops reading it. */
+/** Maximum number of bytes that Plimsoll reads of an answer. A larger answer is still passed on as a whole. */
 export const maxAnswerBytes: number = 64 * 1024 * 1024;
 const unread: Answer = { outcome: "unread", choices: [] };
 

@@ -5,8 +5,8 @@ import { isObject, type JsonValue } from "../../message/json.ts";
 import { type BodySlices, parseJson, type Slice } from "./slices.ts";
 
 /**
- * Empty if the model may choose freely among the tools. Otherwise Plimsoll may not add its own tools, and must send the tools
- * that `tool_choice` names.
+ * The restrictions that a request puts on Plimsoll's use of tools. There are none if `isFree` is true. Otherwise Plimsoll may not
+ * add its own tools, and must send the tools that `tool_choice` names.
  */
 export function otherPlans(
   fields: FieldReader,
@@ -16,7 +16,7 @@ export function otherPlans(
   return { forbidsOwnTools: true, wantedTools: namesIn(fields.value("tool_choice")) };
 }
 
-/** Every wire names a tool in a field called `name`, at any level of nesting. */
+/** The tool names in a tool choice. Every wire puts them into fields called `name`, at any level of nesting. */
 function namesIn(choice: JsonValue | undefined): readonly string[] {
   if (Array.isArray(choice)) return choice.flatMap(namesIn);
   if (!isObject(choice)) return [];
@@ -30,7 +30,7 @@ export interface FieldReader {
   /** Returns undefined for values that cannot be counts. Some servers accept -1 for "no limit". */
   optionalCount(name: string): number | undefined;
   array(name: string): readonly Slice[];
-  /** Undefined if the field is absent or null. */
+  /** The bytes of the value. Undefined if the field is absent or null. */
   slice(name: string): Slice | undefined;
   value(name: string): JsonValue | undefined;
 }

@@ -29,7 +29,7 @@ export const responsesTypes: KnownTypes = {
     /^(?:text|input_text|output_text|refusal|input_image|computer_screenshot|input_file|input_audio|item:(?:reasoning|compaction|compaction_trigger|item_reference|mcp_list_tools|mcp_approval_request|mcp_approval_response|additional_tools|program|program_output|.+_call|.+_call_output|tool_search_output))$/,
 };
 
-/** `role`: the role as the client wrote it. */
+/** Sets `stays` if the role or the type of a part is unknown. `role` is the role as the client wrote it. */
 export function keepingUnknown(
   message: Message,
   role: JsonValue | undefined,

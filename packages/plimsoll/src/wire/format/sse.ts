@@ -16,7 +16,7 @@ export interface SseReader {
   push(chunk: Uint8Array): void;
 }
 
-/** A larger event is skipped, and the stream goes on. */
+/** Maximum size of an event in bytes. A larger event is skipped, and the stream goes on. */
 export const maxEventBytes: number = 16 * 1024 * 1024;
 
 const colon = 0x3a;

@@ -23,7 +23,7 @@ export interface Reported {
   readonly reasoning?: JsonValue | undefined;
 }
 
-/** Undefined if neither input nor output is a valid figure. */
+/** The usage figures that are valid. Undefined if neither input nor output is a valid figure. */
 export function usageFrom(reported: Reported): Usage | undefined {
   const input = reported.input.map(tokenFigure).filter((figure) => figure !== undefined);
   const output = tokenFigure(reported.output);

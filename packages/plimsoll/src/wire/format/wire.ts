@@ -51,7 +51,7 @@ export interface WireRequest {
   readonly clientSession?: string;
   /** Id of the earlier conversation that the provider keeps. The body contains only the new messages. */
   readonly continues?: string;
-  /** The provider does not keep the answer, so ids in it are useless later. */
+  /** The provider does not keep the answer, so later requests cannot refer to it by its ids. */
   readonly isNotStored?: true;
   /**
    * Plimsoll must not add its own tools, because the model may not choose freely among the tools, or gives several answers at
@@ -203,7 +203,7 @@ export interface Counting {
 
 export interface IdentityRules {
   readonly long?: LongText;
-  /** The rule of earlier versions, which also dropped null fields from the arguments of calls. */
+  /** Whether to use the rule of earlier versions, which also dropped null fields from the arguments of calls. */
   readonly isOld?: boolean;
 }
 
@@ -221,13 +221,13 @@ export interface WireBody {
   readonly withoutServerSideHistory: FieldValues;
   /** Fields that make the provider store neither request nor answer. */
   readonly nothingKept: FieldValues;
-  /** Names of request headers that decide what the body may contain, in lower case. */
+  /** Names of the request headers that enable features of the body, in lower case. */
   readonly headers: readonly string[];
-  /** The catalogue's name for a model, if headers turn it into a different one. */
+  /** The name under which the catalogue lists a model, if request headers select a variant of it. Otherwise undefined. */
   modelByHeaders(model: string, headers: Readonly<Record<string, string>>): string | undefined;
   /** The limits for a model with this window. */
   mediaLimits(window: number): MediaLimits;
-  /** The stricter server whose rules apply in addition to the wire's own, by `provider/model`. */
+  /** The kind of stricter server that serves a target, if it does. `target` is `provider/model`. */
   profileOf(target: string): Profile | undefined;
   /** How the provider counts tokens. Undefined if it cannot. */
   readonly counting?: Counting;
@@ -264,7 +264,7 @@ export interface WireEdit {
   replacePart(message: Uint8Array, place: PartPlace, text: string): Splice | undefined;
   /** A message that contains only Plimsoll's text, in the user's role. */
   ownMessage(own: OwnText): JsonObject;
-  /** Where Plimsoll's text goes: in its own message, or inside a neighbouring message if roles must alternate. */
+  /** Where Plimsoll puts its text: in a separate message, or inside a neighbouring message if roles must alternate. */
   readonly ownTextPlacement: "alone" | "inside";
   /** The message with Plimsoll's text at one of its ends. Undefined if the message cannot contain it there. */
   carryText(message: Uint8Array, own: OwnText, end: "first" | "last"): Uint8Array | undefined;
@@ -276,7 +276,7 @@ export interface WireEdit {
 export interface WireCache {
   /** Name of the field that contains a cache mark. Anywhere else, the name occurs only inside texts. */
   readonly markField: string;
-  /** The usual mark that asks the provider to cache up to this place. Undefined if the wire has no marks. */
+  /** The default cache mark, which asks the provider to cache everything up to the mark. Undefined if the wire has no marks. */
   readonly usualMark?: JsonObject;
   /** Whether the mark asks for the long lifetime. */
   isLongMark(mark: JsonValue): boolean;

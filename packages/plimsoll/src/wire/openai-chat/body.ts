@@ -60,7 +60,7 @@ function readRequest(body: Uint8Array, slices: BodySlices): WireRequest {
   };
 }
 
-/** The request asks for one answer, and the model may decide whether to call tools. */
+/** Whether the request asks for one answer, and the model may decide whether to call tools. */
 function isPlainTurn(fields: FieldReader): boolean {
   const choice = fields.value("tool_choice") ?? "auto";
   const count = fields.value("n") ?? 1;

@@ -38,7 +38,7 @@ function replacePart(message: Uint8Array, place: PartPlace, text: string): Splic
   return isResult ? replaceResult(found, place, text) : replaceIn(found, part, text);
 }
 
-/** The calls come after the content and the refusal. */
+/** The number of parts before the calls: those of the content, and the refusal. */
 function partsBeforeCalls({ content, refusal }: JsonObject): number {
   const texts = typeof content === "string" && content !== "" ? 1 : 0;
   return (Array.isArray(content) ? content.length : texts) + (typeof refusal === "string" ? 1 : 0);

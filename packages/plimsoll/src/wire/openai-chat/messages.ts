@@ -22,7 +22,7 @@ export const chatMessages: WireMessages = {
   referenceTo: () => undefined,
 };
 
-/** Compatible servers show their reasoning, and clients send back all, some or none of it. */
+/** Fields that clients may or may not send back. Most of them contain the reasoning that compatible servers show. */
 const volatileFields = new Set([
   "cache_control",
   "parsed",
@@ -32,8 +32,8 @@ const volatileFields = new Set([
 ]);
 
 /**
- * Clients send an answer back with or without the empty extras that the provider added (`annotations: []`, `refusal: null`,
- * `content: ""` next to calls, `index` inside calls).
+ * Removes volatile fields and the empty extras that the provider added (`annotations: []`, `refusal: null`, `content: ""` next to
+ * calls, `index` inside calls), because clients send an answer back with or without them.
  */
 function plainMessage(message: JsonObject): JsonObject {
   const plain: Record<string, JsonValue | undefined> = {};
@@ -76,7 +76,7 @@ function plainContent(content: JsonValue | undefined): JsonValue | undefined {
 /** The fields that a message may have. All other fields are the writer's own notes. */
 const messageFields = ["role", "content", "name", "tool_calls", "tool_call_id", "refusal"];
 
-/** The name on a result only says which tool the result came from. So it is a note, too. */
+/** Removes the writer's notes. The `name` of a result counts as a note, because it only repeats the name of the tool. */
 function withoutNotes(message: JsonObject): JsonObject {
   const isResult = message["role"] === "tool";
   const names = isResult ? messageFields.filter((name) => name !== "name") : messageFields;

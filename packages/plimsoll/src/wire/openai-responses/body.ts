@@ -47,7 +47,7 @@ function readRequest(body: Uint8Array, slices: BodySlices): WireRequest {
   };
 }
 
-/** The client waits for the answer, and the model may decide whether to call tools. */
+/** Whether the client waits for the answer, and the model may decide whether to call tools. */
 function isPlainTurn(fields: FieldReader): boolean {
   const choice = fields.value("tool_choice") ?? "auto";
   return (choice === "auto" || choice === "none") && fields.value("background") !== true;
@@ -56,7 +56,8 @@ function isPlainTurn(fields: FieldReader): boolean {
 const quote = 0x22;
 
 /**
- * A plain text is one message. The input may be absent, because a stored prompt or the provider's history may contain everything.
+ * The messages of the input. A plain text is one message. The input may be absent, because a stored prompt or the provider's
+ * history may contain everything.
  */
 function readInput(body: Uint8Array, fields: FieldReader): readonly Slice[] {
   const input = fields.slice("input");
@@ -64,7 +65,7 @@ function readInput(body: Uint8Array, fields: FieldReader): readonly Slice[] {
   return body[input.start] === quote ? [input] : fields.array("input");
 }
 
-/** Codex puts its thread id here, as in its `session_id` header. Other clients share one key among many conversations. */
+/** Reads the thread id that Codex puts into `prompt_cache_key`. Other clients use one key for many conversations. */
 function sessionOfCacheKey(key: JsonValue | undefined): string | undefined {
   const uuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
   return typeof key === "string" && uuid.test(key) ? `codex:${key}` : undefined;

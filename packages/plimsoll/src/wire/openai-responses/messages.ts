@@ -97,7 +97,7 @@ function isPlainText(part: JsonValue | undefined, textType: string): part is Jso
 
 function decode(item: JsonObject): Message {
   const type = typeOf(item);
-  // One agent gives another agent its task. Nothing else in the request says what to do.
+  // One agent gives another agent its task in this item. It stays, because nothing else in the request contains the task.
   if (type === "agent_message")
     return { role: "user", parts: decodeContent(item["content"]), stays: "whole" };
   const role = type === "message" ? item["role"] : undefined;

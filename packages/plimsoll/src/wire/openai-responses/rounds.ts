@@ -149,8 +149,8 @@ function frameOf(response: JsonObject): JsonObject {
 }
 
 /**
- * A response lists the tools of its request, but the client does not know Plimsoll's tools. Returns the same object if there are
- * none.
+ * The response without Plimsoll's tools, because a response lists the tools of its request and the client does not know these.
+ * Returns the same object if it lists none of them.
  */
 function clientResponse(response: JsonObject, isOwn: IsOwn): JsonObject {
   const { tools } = response;
@@ -227,7 +227,7 @@ function withoutOwnCalls(messages: readonly JsonObject[], isOwn: IsOwn): readonl
   return messages.filter((item) => !isOwnItem(item, isOwn));
 }
 
-/** Reasoning comes before the items that it led to. The provider refuses it if those items are missing. */
+/** Drops reasoning that led only to calls of Plimsoll's tools. The provider refuses reasoning without the items after it. */
 function withoutLookups(message: Uint8Array, inner: readonly Uint8Array[]): Uint8Array | "nothing" {
   const item = itemOf(message);
   if (item["type"] !== "reasoning") return message;
@@ -245,7 +245,7 @@ function isNoThought({ type }: JsonObject): boolean {
   return type !== "reasoning";
 }
 
-/** Clients that store nothing at the provider leave the id out. */
+/** Compares the content and the id, because clients that store nothing at the provider leave the id out. */
 function isSameThought(one: JsonObject, other: JsonObject): boolean {
   const isSame = (field: string): boolean =>
     one[field] !== undefined && one[field] !== null && one[field] === other[field];

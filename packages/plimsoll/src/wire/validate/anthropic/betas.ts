@@ -22,7 +22,7 @@ const betasOfField: Readonly<Record<string, readonly string[]>> = {
   fallbacks: ["server-side-fallback-"],
 };
 
-/** A22: compaction, fallback, tool_addition and tool_removal blocks stay verbatim and have their beta. */
+/** A22: compaction, fallback, tool_addition and tool_removal blocks stay verbatim, and come with their beta header. */
 function* betaBlocksFit(input: RuleInput): Generator<Finding> {
   yield* blocksWithoutBeta(input);
   if (input.original === undefined) return;

@@ -36,7 +36,7 @@ function* emptyTextIsUnmarked({ body }: RuleInput): Generator<Finding> {
       yield { rule: "A14", message: "there is a cache mark on empty text", place };
 }
 
-/** A15: at most 4 cache_control marks, and none on thinking. A top-level mark does not clash with the last block's. */
+/** A15: at most 4 cache_control marks, and none on thinking. A top-level mark does not clash with the mark of the last block. */
 function* marksAreFew({ body }: RuleInput): Generator<Finding> {
   const marks = marked(body);
   if (marks.length > mostMarks)

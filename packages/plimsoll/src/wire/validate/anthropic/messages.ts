@@ -97,7 +97,7 @@ function mayBeInSystem(block: JsonObject): boolean {
   return ["text", "tool_addition", "tool_removal"].includes(String(block["type"]));
 }
 
-/** A20: no assistant prefill on newer models. The rest of a turn that ended with pause_turn may be sent back. */
+/** A20: no assistant prefill on newer models. A turn that the provider paused (pause_turn) may come last. */
 function* endsWithoutPrefill({ body }: RuleInput): Generator<Finding> {
   const last = turnsOf(body).at(-1);
   if (last?.role !== "assistant" || !isModelIn(body["model"], prefillRejected)) return;

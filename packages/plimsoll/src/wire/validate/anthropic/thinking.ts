@@ -20,7 +20,7 @@ import {
   turnsOf,
 } from "./turns.ts";
 
-/** Marks on thinking are left to rule A15. */
+/** Cache marks are ignored here, because rule A15 checks marks on thinking. */
 const markKey: ReadonlySet<string> = new Set(["cache_control"]);
 
 function thinkingOf(turn: Turn | undefined): readonly string[] {

@@ -4,8 +4,9 @@ import { canonical, type Field, isGiven, listOf, objectOf } from "../rules/field
 import type { Finding, RuleInput, Rules } from "../rules/rule.ts";
 import { callsOf, chatMessages } from "./chat.ts";
 
-/** Arguments of this many newest exchanges are never shortened, nor are strings up to this length. */
+/** Number of newest exchanges whose arguments are never shortened. */
 const newestExchanges = 10;
+/** Strings with at most this many characters are never shortened. */
 const longestKeptCharacters = 200;
 /** Begins a text that replaces omitted content. As a field name, it says that members of an object were omitted. */
 const gap = "…";

@@ -159,7 +159,7 @@ function* unknownItemsStay({ body, original }: RuleInput): Generator<Finding> {
   }
 }
 
-/** Returns a test for names that more than one item has. Such items cannot be distinguished. */
+/** Returns a function that says whether a name occurs more than once. Items with such a name cannot be told apart. */
 function repetition(names: readonly string[]): (name: string) => boolean {
   const counts = new Map<string, number>();
   for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);

@@ -56,7 +56,7 @@ export function isKnownItem(item: JsonObject): boolean {
   return knownItems.test(String(item["type"] ?? "message"));
 }
 
-/** Whether the user says something in this message. */
+/** Whether the message contains something that the user wrote. */
 export function isFromUser(wire: ValidatedWire, message: JsonObject): boolean {
   const role = message["role"] ?? (wire === "gemini" ? "user" : undefined);
   return role === "user" && partsOf(message).some((part) => !isResult(part));
