@@ -197,7 +197,7 @@ function withPreviews(
     .toReversed();
 }
 
-/** The average over the whole message. If it is not exact, the lines shown are only a little more or less. */
+/** The average over the whole message. It need not be exact: an error only changes the number of lines shown. */
 function tokensPerByte(visible: VisibleMessage | undefined): number {
   return Math.max(0.05, (visible?.tokens ?? 1) / Math.max(1, visible?.bytes ?? 1));
 }

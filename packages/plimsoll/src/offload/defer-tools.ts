@@ -26,7 +26,7 @@ export interface ToolRoom {
   readonly count: number;
 }
 
-/** When a tool was last called: the higher, the later. Undefined: never. */
+/** A number for the time of a tool's last call. Later calls have higher numbers. Undefined: it was never called. */
 export type LastUse = (name: string) => number | undefined;
 
 /** Skills are listed before MCP tools. */
@@ -82,7 +82,7 @@ export interface LoadedTools {
   readonly lastUse: LastUse;
 }
 
-/** The candidates to defer: the first ones, as many as needed for the rest to fit into the room. */
+/** The names of the tools to defer. Takes candidates from the front until the other tools fit into the room. */
 function firstToGo(candidates: readonly NamedTools[], room: ToolRoom): ReadonlySet<string> {
   const gone = new Set<string>();
   let left = room;
@@ -116,7 +116,7 @@ function namedOf(tools: readonly WeighedTool[], kind: ToolClass): readonly Named
   return [...byName.values()];
 }
 
-/** The most recently called first, then those that were never called, in their given order. */
+/** The most recently called tools first, then the tools that were never called, in the given order. */
 function byUse(tools: readonly NamedTools[], lastUse: LastUse): readonly NamedTools[] {
   const useOf = ({ name }: NamedTools): number => lastUse(name) ?? -1;
   return tools.toSorted((one, other) => useOf(other) - useOf(one));

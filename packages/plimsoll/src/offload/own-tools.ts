@@ -1,4 +1,4 @@
-/** The tools that Plimsoll answers itself: defines them, picks names that no client tool has, and reads calls. */
+/** Defines the tools that Plimsoll answers itself, gives them names that no client tool has, and reads the model's calls. */
 
 import type { JsonObject } from "../message/json.ts";
 import type { ToolDefinition } from "../message/tool.ts";
@@ -72,7 +72,7 @@ export type OwnCall =
   | {
       readonly kind: "read_result";
       readonly refId: string;
-      /** In bytes of UTF-8. */
+      /** Where the page begins, in bytes of UTF-8. */
       readonly offset?: number;
       readonly limit?: number;
       readonly grep?: string;
@@ -86,7 +86,7 @@ export type OwnCall =
   /** A sentence for the model that says what was wrong. */
   | { readonly kind: "invalid"; readonly sentence: string };
 
-/** Only the beginning of a longer query is searched for, because the rest adds nothing. */
+/** Only the beginning of a longer query is searched for, because more words would add nothing. */
 const queryMax = 4000;
 
 /** Contract: never throws. Unknown, null and empty fields count as absent, and "10" counts as a number. */

@@ -54,7 +54,7 @@ export type MatchLines = (
 
 /** A longer line is data without line breaks, so every match in it is shown. */
 export const longLineBytes = 1_000;
-/** Maximum number of matches in one answer. The next page has the rest. */
+/** Maximum number of matches in one answer. The next page shows the others. */
 const shownMax = 50;
 
 export interface MatchRequest {
@@ -130,7 +130,7 @@ interface Answer {
   readonly total: number;
 }
 
-/** Number of lines around a match, and of bytes shown of a line. With little room, both are smaller. */
+/** Number of lines shown before and after a match, and of bytes shown of a line. With little room, both are smaller. */
 interface Style {
   readonly around: number;
   readonly width: number;
@@ -149,7 +149,7 @@ function fitting(answer: Answer, room: PageRoom): Page {
       const tokens = room.count(text);
       const isSmall = new TextEncoder().encode(text).length <= answer.limit || most === 1;
       if (tokens <= room.tokens && isSmall) return { kind: "page", text };
-      // Before a single match is given up, a smaller style is tried.
+      // If even a single match does not fit, the next smaller style is tried.
       most = most === 1 ? 0 : Math.max(1, Math.floor(most * 0.7));
     }
   }

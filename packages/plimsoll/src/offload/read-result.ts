@@ -25,7 +25,7 @@ import {
 export interface PageContent {
   /** The name that the model used: `pl_…` or `#12`. */
   readonly name: string;
-  /** A description in a few words. */
+  /** A short description of the content. */
   readonly what?: string;
   readonly bytes: Uint8Array;
 }

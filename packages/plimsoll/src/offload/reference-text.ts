@@ -15,11 +15,11 @@ export interface DescribedResult {
   readonly handle: string;
   /** Name of the tool that reads results. Absent if the model has none. */
   readonly readingTool?: string | undefined;
-  /** What follows the reference. If something follows, the reference does not quote the beginning. */
+  /** The kind of text after the reference. If there is such a text, the reference does not quote the beginning. */
   readonly followedBy?: FollowedBy | undefined;
 }
 
-/** Maximum length of the quoted beginning. Bytes are limited too, because other scripts cost more. */
+/** Maximum length of the quoted beginning. Bytes are limited too, because characters of other scripts cost more tokens. */
 const preview = { chars: 200, bytes: 300 };
 const toolChars = 64;
 /** Larger texts are not parsed to list their keys. */

@@ -39,7 +39,7 @@ function isReading(text: string): boolean {
 }
 
 const encoder = new TextEncoder();
-/** Share of the room for the beginning. The rest is for the end. */
+/** Share of the room that the beginning of the text gets. The end gets the remaining room. */
 const headShare = 0.6;
 /** Upper bound for the length of the mark in the middle. */
 const markerBytes = 64;
@@ -166,7 +166,7 @@ const longestLine = 300;
 /** The first and last lines of a chunk are worth a little more than others, because they show what the chunk is about. */
 const edge = { lines: 2, worth: 1 };
 
-/** The lines that stand out, in order. Of lines that differ only in their numbers, one is shown. */
+/** The lines that stand out, in order. If lines differ only in their numbers, one of them is shown. */
 function standingOut(chunk: string, mostBytes: number, standsOut: Extraction["standsOut"]): string {
   const lines = chunk.split("\n").map((line) => line.trimEnd());
   const known = new Set<string>();

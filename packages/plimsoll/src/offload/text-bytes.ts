@@ -2,7 +2,7 @@
 
 const lineFeed = 0x0a;
 
-/** Bytes of the form 10xxxxxx continue a character. */
+/** Where the character that contains this byte begins. Bytes of the form 10xxxxxx continue a character. */
 export function startOfCharacter(bytes: Uint8Array, index: number): number {
   let at = Math.max(0, Math.min(bytes.length, index));
   while (at > 0 && at < bytes.length && ((bytes[at] ?? 0) & 0xc0) === 0x80) at--;
@@ -21,7 +21,7 @@ export function countFeeds(bytes: Uint8Array, start: number, end: number): numbe
   return feeds;
 }
 
-/** A line feed at the very end does not begin another line. */
+/** Number of lines. A line feed at the very end does not begin another line. */
 export function countLines(bytes: Uint8Array): number {
   if (bytes.length === 0) return 0;
   return countFeeds(bytes, 0, bytes.length - 1) + 1;

@@ -41,7 +41,7 @@ interface Kept {
 }
 
 interface Memory {
-  /** By session, then by name. Memories that belong to no session are under "". */
+  /** The memories by session, then by name. Memories that belong to no session are under "". */
   readonly memories: Map<string, Map<string, object>>;
   readonly sessions: Map<string, Kept>;
   readonly archive: Map<string, ArchiveRecord>;
@@ -54,7 +54,7 @@ interface Memory {
   isClosed: boolean;
 }
 
-/** The same as in the SQL stores. */
+/** Number of events to keep, as in the SQL stores. */
 const keptEvents = 100_000;
 const keptErrors = 10_000;
 

@@ -173,14 +173,14 @@ for (const { from, to, code, count } of fixedCodes) {
   }
 }
 
-/** Ranges of lengths or distances: the first value of each range, and the number of bits for the rest. */
+/** Ranges of lengths or distances: the first value of each range, and the number of bits for an offset in it. */
 interface Steps {
   readonly first: readonly number[];
   readonly bits: readonly number[];
   readonly stepOf: Uint8Array;
 }
 
-/** RFC 1951, 3.2.5: after the first ones, every `perSize` ranges are twice as wide as those before. */
+/** RFC 1951, 3.2.5: after the first ones, every `perSize` ranges are twice as wide as the `perSize` ranges before. */
 function createSteps(start: number, perSize: number, most: number): Steps {
   const first: number[] = [];
   const bits: number[] = [];

@@ -20,7 +20,7 @@ import type {
 export interface SqlStatement {
   readonly sql: string;
   readonly values: readonly SqlValue[];
-  /** Runs with the same values if the first statement changed nothing. */
+  /** A second statement. It runs with the same values if the first one changed nothing. */
   readonly otherwise?: string;
   readonly sealed?: SealedReading;
 }
@@ -56,7 +56,7 @@ export function bodyOfMessage(session: string, row: SqlRow): Promise<Uint8Array>
   return unpackBody({ ...bodyOf(row), hash: textOf(row, "hash"), name, session });
 }
 
-/** Contract: throws STORE_CORRUPT if the row does not match its seal. So do the functions below. */
+/** Contract: this function and those below throw STORE_CORRUPT if the row does not match its seal, unless they say otherwise. */
 export function readSession(row: SqlRow | undefined): SessionRecord | undefined {
   if (row === undefined) return undefined;
   checkSeal("sessions", row);

@@ -8,7 +8,7 @@ export interface SqlReader {
   query(statement: SqlStatement): Promise<readonly SqlRow[]>;
 }
 
-/** Lists leave out spoilt rows, so that one bad row does not hide all others. */
+/** The rows that match their seals. Lists leave out all others, so that one spoilt row does not make the whole list fail. */
 export function sealedOnly(table: SealedTable, rows: readonly SqlRow[]): readonly SqlRow[] {
   return rows.filter((row) => isSealed(table, row));
 }
@@ -26,7 +26,7 @@ export async function readNamed(
   return rows.flatMap((row) => readSession(row) ?? []);
 }
 
-/** A session without a turn is ordered by `updatedAt` only. */
+/** The session with the last turn. If there is no turn at all, the session with the latest `updatedAt`. */
 export async function readNewest(
   driver: SqlReader,
   tenant: string | undefined,

@@ -18,7 +18,7 @@ import { isBusy, whileBusy } from "./while-busy.ts";
 type Reply = Answered<SqliteAnswer>;
 type Transaction = Asked<Extract<Question, { kind: "transact" }>>;
 
-/** Statements are few and fixed, except for lists of placeholders, whose length varies. */
+/** Maximum number of prepared statements. Few are needed, but those with lists of placeholders exist in many lengths. */
 const maxPrepared = 500;
 const eventsBetweenTrims = 1000;
 /** How long opening waits for a process that has locked the database. */

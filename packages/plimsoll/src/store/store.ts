@@ -28,7 +28,7 @@ export interface Counters {
   readonly current: number;
   /** Tokens of the tool schemas. */
   readonly schema: number;
-  /** For display only. Reasoning is part of the answer, so it is never added. */
+  /** Tokens of the model's reasoning, for display only. They are part of the answer, so they are not counted again. */
   readonly reasoning: number;
   /** Only in records of earlier versions: the cost of voluntary compactions that savings do not cover yet, in US dollars. */
   readonly debtUsd?: number;
@@ -37,7 +37,7 @@ export interface Counters {
     readonly target: string;
     readonly factor: number;
     readonly samples: number;
-    /** The same for each part of a request. Absent in records of older versions. */
+    /** A factor for each part of a request. Absent in records of older versions. */
     readonly factors?: {
       readonly system: number;
       readonly tools: number;
@@ -55,7 +55,7 @@ export interface BranchRecord {
   readonly relation: Relation;
   /** The branch that the client abandoned when it rewound the conversation. Lookups from this branch still see its messages. */
   readonly left?: string;
-  /** The last message shared with the branch it came from. Null: the branch has a root of its own. */
+  /** The last message that this branch shares with the branch it was forked from. Null: this branch has a root of its own. */
   readonly forkSeq: number | null;
   readonly tipSeq: number | null;
   readonly counters?: Counters;
@@ -84,7 +84,7 @@ export interface NodeRecord {
   readonly identity: string;
   /** Hash over the identities from the root to here. Equal chains mean equal histories. */
   readonly chain: string;
-  /** The same, but ignoring digits in the leading system prompt. Absent: equal to `chain`. */
+  /** Like `chain`, but ignores digits in the leading system prompt. Absent: equal to `chain`. */
   readonly looseChain?: string;
   /** SHA-256 of the bytes, checked on every read. */
   readonly hash: string;
@@ -124,7 +124,7 @@ export interface TurnRecord {
   readonly window: number;
   /** Set if there was no room for the maximum answer length that the client asked for: that length, and the one sent instead. */
   readonly shortened?: { readonly asked: OutputSize; readonly sent: OutputSize };
-  /** Set if the size of the window is not known, so that Plimsoll assumes a usual one. */
+  /** Set if the size of the window is not known, so that Plimsoll assumes one. */
   readonly isWindowGuess?: true;
   /** The priority that the client asked for. */
   readonly priority?: 1 | 2 | 3;
@@ -247,7 +247,7 @@ export interface SessionSnapshot {
   readonly session: SessionRecord;
   readonly branches: readonly BranchRecord[];
   readonly nodes: readonly NodeRecord[];
-  /** In order. */
+  /** In the order in which they were made. */
   readonly edits: readonly Edit[];
   readonly memories: Memories;
 }
@@ -302,11 +302,14 @@ export interface MessageReads {
     session: string,
     seqs: readonly number[],
   ): Promise<ReadonlyMap<number, Uint8Array>>;
-  /** Size of each client spelling in bytes. */
+  /** Size in bytes of each client spelling, by message number. */
   clientSpellingSizes(session: string): Promise<ReadonlyMap<number, number>>;
-  /** Answers with one of these talks, in sessions without a client's name. Ordered by talk as in the query, then newest first. */
+  /**
+   * Answers with one of these talks (`NodeRecord.talk`), in sessions to which no client gave a name. Ordered by talk as in the
+   * query, then newest first.
+   */
   answers(query: TalkQuery): Promise<readonly TalkMatch[]>;
-  /** Sessions of a tenant that contain one of these talks, with or without a client's name. */
+  /** Sessions of a tenant that contain one of these talks, whether or not a client gave them a name. */
   holders(query: TalkQuery): Promise<readonly string[]>;
   head(session: string, hash: string): Promise<Uint8Array | undefined>;
 }
@@ -314,7 +317,7 @@ export interface MessageReads {
 export interface RecordReads {
   /** Newest first. */
   turns(session: string, limit: number): Promise<readonly TurnRecord[]>;
-  /** In order. */
+  /** In the order in which they were made. */
   edits(session: string): Promise<readonly Edit[]>;
   archived(tenant: string | undefined, handle: string): Promise<ArchiveRecord | undefined>;
   reference(tenant: string, name: string): Promise<ReferenceRecord | undefined>;
@@ -359,7 +362,7 @@ export interface TalkQuery {
   readonly tenant: string;
   readonly wire: string;
   readonly talks: readonly string[];
-  /** Maximum number of matches per talk. */
+  /** Maximum number of matches for each talk. */
   readonly limit: number;
 }
 

@@ -75,7 +75,7 @@ function remembering(count: CutOptions["count"]): CutOptions["count"] {
 const longChars = 1_000;
 const maxRemembered = 16;
 
-/** A text inside JSON, inside another text, is compressed too, but only to this depth of nesting. */
+/** Maximum depth of nested texts that are compressed. A text directly inside the whole text has depth 1. */
 const maxNesting = 2;
 
 function compressNested(

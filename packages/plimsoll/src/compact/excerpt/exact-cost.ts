@@ -1,4 +1,4 @@
-/** The exact cost of a choice in tokens. Each text is counted only once. */
+/** The exact cost of the kept pieces in tokens. Each text is counted only once. */
 
 import type { Message } from "../../message/message.ts";
 import type { VisibleConversation } from "../../message/strategy.ts";

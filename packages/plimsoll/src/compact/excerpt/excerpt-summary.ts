@@ -21,7 +21,7 @@ const digestShare = 0.02;
 const roomForNames = 4000;
 const danglingShare = 0.01;
 
-/** Room that is set aside for this text before any pieces are chosen. */
+/** The room that is set aside for Plimsoll's text before any pieces are chosen. */
 export interface Reserve {
   readonly notice: Notice;
   /** All rules of the user. */

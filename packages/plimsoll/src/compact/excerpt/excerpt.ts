@@ -8,14 +8,14 @@
  * little, plain words. A mention weighs more if the agent used it, if several messages contain it, and if it is recent. A mention
  * in the head weighs nothing (`mention-weights.ts`). First come the pieces that must stay, whatever they are worth: the user's
  * words and the newest exchanges up to a share of the room, pinned messages, and units of priority 1 while they leave room for
- * others (`must-keep.ts`). The rest of the room is filled greedily, always with the piece that adds the most weight per token and
- * still fits. A mention that a kept piece already contains adds next to nothing. The price of a piece includes what must come
- * with it: a neighbour for a lone line, the JSON keys around it, and a mark for a new gap. The first piece of a unit also pays
- * for the unit's frame and for its texts that are never cut, such as short arguments; the mentions in those texts count as well.
- * Candidates wait in a heap and are priced again when they reach its front, so choosing among n pieces takes about n·log(n) steps
- * (`greedy-choice.ts`).
- * Prices are only estimates. So after each fill the messages are rendered and counted exactly. For up to eight rounds the choice
- * then fills the room that is left or takes back its last picks, and in the end it takes back picks until the excerpt fits.
+ * others (`must-keep.ts`). The remaining room is filled greedily, always with the piece that adds the most weight per token and
+ * still fits. A mention that a kept piece already contains adds next to nothing. The price of a piece includes everything that
+ * is kept with it: a neighbour for a lone line, the JSON keys around it, and a mark for a new gap. The first piece of a unit
+ * also pays for the unit's frame and for its texts that are never cut, such as short arguments. The mentions in those texts count
+ * as well. Candidates wait in a heap and are priced again when they reach its front, so choosing among n pieces takes about
+ * n·log(n) steps (`greedy-choice.ts`).
+ * Prices are only estimates. So after each fill the messages are rendered and counted exactly. In up to eight rounds, Plimsoll
+ * then fills the remaining room or takes back its last picks. In the end it takes back picks until the excerpt fits.
  *
  * Invariant: kept pieces are unchanged and in order, and only picks are taken back, never a piece that must stay. So the excerpt
  * exceeds the room only if these pieces and the notice alone do, and it is used only if it makes the view smaller.
@@ -34,7 +34,7 @@ import { withHandle } from "./notice-text.ts";
 import { type Change, gapText, type RenderedChoice, render } from "./render-choice.ts";
 import { readSlots, type Slots } from "./texts-to-cut.ts";
 
-/** Maximum number of times that the tokens of the choice are counted and the choice is corrected. */
+/** Maximum number of rounds in which the kept pieces are counted exactly, and pieces are added or taken back. */
 const rounds = 8;
 /** Less room than this is not worth another round. */
 const slack = { tokens: 8, share: 0.004 };
@@ -79,7 +79,7 @@ export const makeExcerpt: MakeExcerpt = async (conversation, goal) => {
   return { headLength: head, changes, gone, digest: made.digest };
 };
 
-/** The strategy, with excerpts made by `make`, for example in another thread. */
+/** The strategy. `make` makes the excerpts, for example in another thread. */
 export function excerptBy(make: MakeExcerpt): Strategy {
   return {
     name: "excerpt",

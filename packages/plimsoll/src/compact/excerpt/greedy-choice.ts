@@ -1,6 +1,6 @@
 /**
- * The choice: keeps pieces in the order of new weight per token. A mention that another kept piece already contains counts next
- * to nothing, so every token adds something new. The header of `excerpt.ts` explains the whole algorithm.
+ * Chooses the pieces to keep, in the order of new weight per token. A mention that another kept piece already contains counts
+ * next to nothing, so every token adds something new. The header of `excerpt.ts` explains the whole algorithm.
  */
 
 import { chooseGreedily } from "../../search/greedy.ts";
@@ -13,7 +13,7 @@ export interface Slot {
   readonly textPieces: TextPieces;
   /** The mentions of each piece, by number. */
   readonly mentions: readonly (readonly number[])[];
-  /** Kept whole whenever its unit is kept: short texts, and calls that must stay as they are. */
+  /** True for a text that is kept whole if its unit is kept: a short text, or a call that must stay as it is. */
   readonly isExact: boolean;
 }
 
@@ -26,7 +26,7 @@ export interface ChoiceUnit {
 export interface ChoiceTask {
   readonly units: readonly ChoiceUnit[];
   readonly slots: readonly Slot[];
-  /** By number of the mention. */
+  /** The weight of each mention, by the number of the mention. */
   readonly weights: Float64Array;
 }
 
@@ -202,7 +202,7 @@ export class Choice {
     return [...(textPieces?.pieces.keys() ?? [])].flatMap((piece) => this.#wanted(slot, piece));
   }
 
-  /** Empty if the piece says nothing new. */
+  /** The option of keeping this piece. Empty if the piece contains nothing new. */
   #wanted(slot: number, piece: number | undefined): readonly Option[] {
     const option = this.#option(slot, piece);
     return option !== undefined && option.gain > 0 ? [option] : [];

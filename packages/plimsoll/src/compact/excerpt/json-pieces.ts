@@ -149,6 +149,6 @@ export interface Piece {
 
 export interface PiecesRendering {
   readonly isKept: (piece: number) => boolean;
-  /** Added to the first mark: says where the rest can be found. */
+  /** The number of the message, such as `#12`. The first mark shows it, so that the model can read the whole text. */
   readonly reference: string;
 }

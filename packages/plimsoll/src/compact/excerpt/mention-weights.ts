@@ -10,7 +10,7 @@ import { alarmOf, isErrorLine } from "../../text/trouble.ts";
 /** The source of a text: a call of the agent, the agent's words, the user, a tool result, or anything else. */
 export type Voice = "call" | "agent" | "user" | "result" | "other";
 
-/** A piece of a message, as it was read. */
+/** A piece of a message, and its source. */
 export interface Utterance {
   /** Index of the message. */
   readonly message: number;
@@ -27,7 +27,7 @@ export interface MentionWeights {
   readonly kinds: readonly WeightedKind[];
   /** The mentions of each utterance, in the order of the utterances. */
   readonly mentions: readonly (readonly number[])[];
-  /** 0: the head already contains the mention, or it is worth nothing. */
+  /** The weight of each mention. 0: the head already contains the mention, or it is worth nothing. */
   readonly weights: Float64Array;
 }
 

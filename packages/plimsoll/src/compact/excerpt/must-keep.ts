@@ -5,22 +5,22 @@ import { isTalk } from "../relevance/task.ts";
 import type { Choice } from "./greedy-choice.ts";
 import { type PlacedSlot, type Slots, unitIndex } from "./texts-to-cut.ts";
 
-/** usual: with a margin. least: only the minimum, for a room that the usual pieces would overfill. */
+/** usual: keeps pieces generously. least: keeps only the minimum, for a room that cannot take the pieces that `usual` keeps. */
 export type Strictness = "usual" | "least";
 
 /** The newest exchanges stay up to the smaller of these shares of the history and of the room after the head. */
 const recent = { ofHistory: 0.105, ofRoom: 0.42 };
-/** Share of the room for the newest exchanges that stay whole, for coherence. */
+/** Exchanges at the very end stay whole up to this share of the room, so that the end of the conversation is coherent. */
 const wholeTail = { usual: 0.15, least: 0 };
 const usersShare = { usual: 0.31, least: 0.3 };
 const importantShare = 0.85;
-/** The user's last message stays whole up to this share of the room … */
+/** The user's last message stays whole if it takes at most this share of the room. */
 const lastWords = 0.5;
-/** … and in any room if it has at most this many characters. */
+/** In a small room too, the user's last message stays whole if it has at most this many characters. */
 const shortestLastWords = 2000;
-/** A text over one of these limits is cut to its beginning … */
+/** Only the beginning of a text is kept if the text exceeds one of these limits. */
 const oversized = { tokens: 400, ofRoom: 0.2 };
-/** … of this many characters. */
+/** Number of characters that are kept of the beginning of an oversized text. */
 const beginning = 210;
 const charactersPerToken = 5;
 /** The minimum that stays of a recent result: a share of the result or of the room, whichever is smaller, plus a few tokens. */
@@ -73,7 +73,7 @@ function exchangeStarts(
   return history.filter((index) => isModel(index) || index === headLength);
 }
 
-/** Keeps the pieces that must stay. The rest of the room is for pieces that are worth it. */
+/** Keeps the pieces that must stay. The remaining room is filled later, with the pieces that are worth most. */
 export function keepMandatory(
   choice: Choice,
   conversation: VisibleConversation,

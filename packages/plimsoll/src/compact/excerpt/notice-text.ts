@@ -23,7 +23,7 @@ export function noticeFor(room: number, hasArchive: boolean): Notice {
 
 export interface Naming {
   readonly isMentioned: (atom: number) => boolean;
-  /** Mentions that are visible, but no longer introduced. */
+  /** Mentions that are still visible, but no longer in the first message that contained them. */
   readonly dangling: readonly number[];
 }
 

@@ -1,4 +1,4 @@
-/** Turns a choice into the messages that the model would see: shortened messages, and ranges that are removed. */
+/** Turns the chosen pieces into the messages that the model would see: shortened messages, and ranges that are removed. */
 
 import type { JsonObject, JsonValue } from "../../message/json.ts";
 import type { Message, Part } from "../../message/message.ts";
@@ -15,7 +15,7 @@ import type { PlacedSlot, SlotPlace, Slots } from "./texts-to-cut.ts";
 /** A gap between messages of fewer tokens than this gets no mark. */
 const markedGapTokens = 1000;
 
-/** Does not include Plimsoll's text after the head. */
+/** The messages that change or are removed. Does not include Plimsoll's text after the head. */
 export interface RenderedChoice {
   readonly messages: ReadonlyMap<number, RenderedMessage>;
   readonly gone: readonly TruncationRange[];

@@ -22,7 +22,7 @@ export interface TextPieces {
 export interface PiecesReading {
   /** Real tokens per estimated token. */
   readonly density: number;
-  /** Written by a person or a model. Its lines are split only if they are really long. */
+  /** True if a person or a model wrote the text. Then its lines are split only if they are really long. */
   readonly isProse: boolean;
 }
 

@@ -39,13 +39,13 @@ export interface Slots {
 export interface SlotReading {
   /** Messages before this one stay as they are. */
   readonly headLength: number;
-  /** Calls from this message on keep their arguments … */
+  /** Index of the first message whose calls keep their arguments, up to `oversizedTokens`. */
   readonly exactFrom: number;
-  /** … unless the arguments of a single call take more than this. */
+  /** Even a recent call does not keep its arguments if they take more tokens than this. */
   readonly oversizedTokens: number;
 }
 
-/** A shorter string in the arguments of a call stays, because it says what was done. */
+/** A string in the arguments of a call stays if it has at most this many characters, because it shows what the call did. */
 const shortestCut = 200;
 const messageTokens = 4;
 /** A text of at most this many tokens is not worth replacing with a mark. */

@@ -8,7 +8,7 @@ import { isTalk } from "../relevance/task.ts";
 import { estimateTokens } from "./long-lines.ts";
 import type { RenderedChoice } from "./render-choice.ts";
 
-/** Limit for the repeated rules. Rules beyond it compete like everything else. */
+/** Limits for the repeated rules: a share of the room, and a number of tokens. Other rules compete with all other content. */
 const bound = { ofRoom: 0.02, tokens: 300 };
 
 /** The rules in messages after the head, heaviest first. Empty for a conversation without tools, because it has no agent. */

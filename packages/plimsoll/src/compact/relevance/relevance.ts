@@ -26,12 +26,12 @@ export interface Relevance {
   of(conversation: VisibleConversation): Promise<readonly number[]>;
 }
 
-/** A sentence model reads about this many characters. */
+/** Maximum number of characters of a text that the embedder gets. Sentence models read about this many. */
 const embeddedChars = 1_200;
 /** Characters read from the beginning and the end of a very long unit. */
 const readChars = { head: 16_000, tail: 4_000 };
 /**
- * Weights relative to BM25's 1. The one for static vectors was measured (see fuse.ts); a sentence model counts as much as the
+ * Weights relative to BM25's 1. The weight of static vectors was measured (see fuse.ts). A sentence model counts as much as the
  * terms.
  */
 const weights = { static: 0.3, embedder: 1 };

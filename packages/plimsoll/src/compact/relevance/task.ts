@@ -21,7 +21,7 @@ export function taskText({ messages }: Pick<VisibleConversation, "messages">): s
     .join("\n");
 }
 
-/** True for a conversation without tool calls. It is only talk, and there is no work to summarise. */
+/** True for a conversation without tool calls. It contains no work that could be summarised. */
 export function isTalk({ messages }: Pick<VisibleConversation, "messages">): boolean {
   return !messages.some(({ message }) =>
     message.parts.some(({ kind }) => kind === "tool-call" || kind === "tool-result"),

@@ -19,7 +19,7 @@ import {
 } from "./compress-ratios.ts";
 import { readCalls } from "./file-calls.ts";
 
-/** This share of the units, the newest ones, is not changed. */
+/** Share of the units that are not changed because they are the newest. */
 const recentShare = 0.2;
 /** Minimum number of tokens for a message of the user or the agent to be shortened. Tool results have no minimum. */
 const longWords = { user: 400, assistant: 200 };
@@ -62,7 +62,7 @@ interface OldText {
   readonly path?: string;
 }
 
-/** Oldest first. */
+/** The texts that may be shortened, oldest first. */
 function textsOf(
   settings: ContentTypeChunkingSettings,
   conversation: VisibleConversation,
@@ -90,7 +90,7 @@ function textsOf(
   });
 }
 
-/** Units of priority 1 are compressed half as much. */
+/** The share of the text that stays. Units of priority 1 are compressed half as much as others. */
 function ratioOf(
   { type, priority }: Pick<Unit, "type" | "priority">,
   { whole, path }: FoundText,

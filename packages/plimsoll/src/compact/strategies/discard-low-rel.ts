@@ -30,7 +30,7 @@ export interface DiscardLowRelSettings {
   readonly placeholder_detail?: "brief" | "linked" | undefined;
 }
 
-/** If the rest is less similar to the whole than this, the removed units are summarised instead. */
+/** If the remaining units are less similar to all units than this, a summary replaces the removed units. */
 const leastSimilarity = 0.6;
 /** Size of the summary: a share of the removed tokens, with a minimum and a maximum in tokens. */
 const summary = { share: 0.1, least: 60, most: 600 };
@@ -101,7 +101,7 @@ function similarityOfRest(
 
 interface Writing {
   readonly count: CountTokens;
-  /** Tokens for all of Plimsoll's text. */
+  /** Maximum number of tokens for all of Plimsoll's text. */
   readonly room: number;
 }
 

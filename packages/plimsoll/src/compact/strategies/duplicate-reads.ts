@@ -25,13 +25,13 @@ const reason = "The same content appears again further down.";
 
 /** Names that different tools use for the argument with the text to write. */
 const contentKeys = ["content", "file_text", "contents", "new_content", "text", "code"];
-/** Shorter arguments stay, because they say what was done. */
+/** Arguments of fewer characters stay, because they show what the call did. */
 const shortestArgument = 200;
 /** Number of newest exchanges whose call arguments stay as they are. */
 const exactExchanges = 10;
-/** This share of the tokens, the newest ones, is not changed. */
+/** Share of the tokens that are not changed because they are the newest. */
 const recentShare = 0.15;
-/** A number beyond 2^53 would change if it were written again. */
+/** Matches numbers that may be beyond 2^53. JavaScript would change them on reading and writing the arguments. */
 const hugeNumber = /[0-9]{16}/;
 
 export interface DuplicateReadsParts {

@@ -117,7 +117,7 @@ function fileWords(verb: string, words: readonly string[]): readonly string[] {
 const folderInText =
   /(?:<cwd>\s*|\bcwd["']?\s*[:=]\s*["'`]?|\bworking directory(?: is)?:?\s+["'`]?)(\/[^\s"'`<>,;]*)/i;
 const cdFolder = /(?:^|&&|[;\n])\s*cd\s+["']?(\/[^\s"';&|]+)/;
-/** The working folder is usually named early, so only the beginning is read. */
+/** Number of messages to search for the name of the working folder. It is usually named early. */
 const readMessages = 40;
 const readChars = 20_000;
 
@@ -172,7 +172,7 @@ export function mentionedFiles(text: string, messages: readonly Message[]): read
   return [...new Set(found.map((path) => spelling(path, undefined, root)))];
 }
 
-/** For each line, whether it is between such tags. */
+/** For each line, whether it is between tags such as `<file_content path="a.ts">`. */
 export function mentionedLines(lines: readonly string[]): readonly boolean[] {
   let isInside = false;
   return lines.map((line) => {

@@ -23,7 +23,7 @@ export interface PrioritizeRecentSettings {
   readonly rel_threshold?: number | undefined;
   /** Share of units at the end that always stay. */
   readonly recent_bias?: number | undefined;
-  /** Factor on the relevance of units of priority 1. They are removed only if nothing else can be and the limit demands it. */
+  /** Multiplies the relevance of units of priority 1. They are removed only if removing other units does not meet the limit. */
   readonly priority_boost?: number | undefined;
 }
 

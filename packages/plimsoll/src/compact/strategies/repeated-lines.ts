@@ -18,8 +18,9 @@ export interface RepeatedRun {
   readonly text: number;
 }
 
-/** Shorter runs are not worth a mark. Within one file a run needs enough lines or enough tokens; otherwise it needs both. */
+/** A run within one file is worth a mark if it has this many lines or tokens, and in any case at least `least` tokens. */
 const ofFile = { lines: 3, tokens: 60, least: 24 };
+/** Any other run is worth a mark if it has at least this many lines and this many tokens. */
 const ofAny = { lines: 8, tokens: 100 };
 /** Counting the tokens of this many characters takes about as long as comparing one line. */
 const charsPerLine = 16;
@@ -187,7 +188,7 @@ function pushTo(places: Map<string, Place[]>, key: string, place: Place): void {
 
 /** Line numbers as `cat -n`, `nl` and the tools of agents print them. */
 const numbered = /^(?: *(\d+)(?:\t|→)|(\d+)[:|] ?)/;
-/** At least this share of the lines must have a number. */
+/** A text counts as numbered only if at least this share of its lines begins with a number. */
 const numberedShare = 0.9;
 
 const padding = /^ +\d+(?:\t|→)|^\d{6,}\t|^\d+(?:→|[:|])/;

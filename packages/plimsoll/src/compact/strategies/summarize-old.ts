@@ -43,7 +43,7 @@ export interface SummarizeOldParts {
 
 /** A summary is not used if its source contains less than this share of its words. */
 const leastSimilarity = 0.7;
-/** A summary of units of priority 1 may be this many times as long. */
+/** A summary of units of priority 1 may be this many times as long as other summaries. */
 const importantFactor = 2;
 
 /** Share of the summary that may list names to which the remaining messages refer. */

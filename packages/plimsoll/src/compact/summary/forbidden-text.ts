@@ -1,4 +1,7 @@
-/** Text that a summary may contain only as a quotation: instructions to its reader, lines that pose as another speaker, and Plimsoll's own marks. */
+/**
+ * Text that a summary may contain only as a quotation: instructions to its reader, lines that pose as another speaker, and
+ * Plimsoll's own marks.
+ */
 
 /** Text that addresses the reader to make them do something. */
 const addressed: readonly RegExp[] = [
@@ -28,7 +31,7 @@ const signs: readonly RegExp[] = [
 
 export type Voice = "speaks-to-reader" | "other-voice" | "our-sign" | "plain";
 
-/** Contract: only for text that is not shown as a quotation. */
+/** The kind of forbidden text that the text contains, or "plain". Contract: only for text that is not shown as a quotation. */
 export function voiceOf(text: string): Voice {
   if (signs.some((pattern) => pattern.test(text))) return "our-sign";
   if (voices.some((pattern) => pattern.test(text))) return "other-voice";

@@ -28,7 +28,7 @@ export const sections = [
   "Numbers",
 ] as const;
 export type Section = (typeof sections)[number];
-/** Title of the block with the facts that the survival gate added. Each line there names its section. */
+/** Title of the block with the facts that the survival gate added. Each line of the block names its section. */
 const keptTitle = "Kept facts";
 
 export interface Item {
@@ -59,7 +59,7 @@ export function formatSummary(items: readonly Item[]): string {
   return lines.join("\n");
 }
 
-/** Ordered by source. Bare names from the same message share a line. */
+/** The lines of a section, ordered by source message. Bare names from the same message share a line. */
 function itemLines(items: readonly Item[]): readonly string[] {
   const lines: { text: string; names?: string }[] = [];
   const place = ({ number }: Item): number => number ?? Number.POSITIVE_INFINITY;
@@ -90,7 +90,7 @@ function bodyOf({ text, isData, count, outcome }: Item): string {
 }
 
 const maxLines = 2_000;
-/** Plimsoll's own items are never longer. A longer one was written by somebody else, so it is split into sentences. */
+/** Maximum length of an item that Plimsoll writes. A longer item is by somebody else, so it is split into sentences. */
 const maxItemChars = 340;
 const title = /^(?:#{1,6}\s*|\*\*)([A-Za-z][A-Za-z ]{1,30}?)(?:\*\*)?:?(?:\*\*)?$/;
 const bareTitle = new RegExp(`^(?:${sections.join("|")}):$`, "i");

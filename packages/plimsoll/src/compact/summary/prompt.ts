@@ -20,7 +20,7 @@ export interface SummaryPromptTask {
   readonly maxTokens: number;
 }
 
-/** Only the beginning of a tool result is read, and a little of its end. */
+/** Number of characters that are used from the beginning and the end of a tool result. */
 const maxToolChars = { head: 3_000, tail: 1_000 };
 const maxSourceChars = 240_000;
 const shortestText = 200;

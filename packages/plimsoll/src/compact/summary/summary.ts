@@ -1,6 +1,6 @@
 /**
- * A summary without a model: quotes the evidence, section by section, within a budget. An earlier summary is never summarised
- * again. It is read back into items, which compete with the new ones.
+ * Writes a summary without a model: quotes the evidence, section by section, within a budget. An earlier summary is never
+ * summarised again. It is read back into items, which compete with the new ones.
  */
 
 import type { EvidenceClass } from "../../message/receipt.ts";
@@ -178,7 +178,7 @@ function earlierWeight(item: Item, recency: Recency): number {
   }
 }
 
-/** The class that the item's fact had. */
+/** The class of the fact from which the item was made. */
 export function factClassOf({ section, text, count = 1 }: Item): {
   readonly class: EvidenceClass;
   readonly count: number;

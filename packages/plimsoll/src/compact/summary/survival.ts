@@ -1,7 +1,7 @@
 /**
  * The survival gate: checks every summary that a model wrote against its source, before it enters a conversation. Rules and
  * important paths, ids, numbers, errors and open items that are missing are added. Invented items are removed. If too little is
- * left, the summary without a model replaces it.
+ * left, a summary that Plimsoll writes without a model is used instead.
  *
  * Invariant: outside backticks there are only whole sentences that users and agents of this conversation said. Everything else
  * that the model writes, for whatever reason, is shown as data.
@@ -50,7 +50,7 @@ export interface GateTask {
 
 /** The source must contain at least this share of the summary's words and names. */
 const leastSimilarity = 0.7;
-/** The source must contain at least this share of an item's words. Otherwise the item is invented. */
+/** The source must contain at least this share of an item's words. Otherwise the item counts as invented. */
 const leastSupport = 0.6;
 /** Share of the budget for required facts other than rules. */
 const factShare = 0.3;
@@ -130,10 +130,10 @@ function withKnownNumber(item: Item, numbers: ReadonlySet<number>): Item {
   return rest;
 }
 
-/** Sections that say what the agent must do or obey. Only people and agents may say so. */
+/** Sections that say what the agent must do or obey. They contain only statements of users and agents. */
 const binding: readonly Section[] = ["Goal", "Rules", "Next"];
 
-/** The item in its permitted form: nothing, unchanged, or as data. */
+/** The item as it may stay: unchanged, or shown as data. Empty if it must be removed. */
 function checkItem(
   item: Item,
   { facts, notes }: Evidence,
@@ -237,7 +237,7 @@ function patch(
   }
 }
 
-/** The order in which items are given up, by section. */
+/** If the summary is too long, items are removed from these sections, in this order. */
 const dispensable: readonly Section[] = [
   "Numbers",
   "Commands",

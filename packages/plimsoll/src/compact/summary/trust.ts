@@ -13,7 +13,7 @@ export interface SourceReading {
    * the opposite: "touch the tests" is in "never touch the tests".
    */
   restOf(text: string): string;
-  /** The same, but only for sentences of users and operators. */
+  /** The text without the whole sentences that users and operators said word for word. */
   restOfUser(text: string): string;
   /** True if anybody said exactly this, tools included. */
   hasVerbatim(text: string): boolean;
@@ -21,7 +21,7 @@ export interface SourceReading {
   inventedIn(text: string): readonly string[];
 }
 
-/** Numbers of several digits. A single digit is a count that anyone may make. */
+/** Numbers of several digits. Single digits are left out, because a summary may count things itself. */
 const figure = /\d+(?:\.\d+)+|\d{2,}/g;
 
 interface Words {
@@ -94,7 +94,7 @@ function withoutGrouping(text: string): string {
   return text.replace(/(?<=\d),(?=\d{3}(?!\d))/g, "");
 }
 
-/** Product names look like identifiers, and words in capitals look like ids. Both may be new in a summary. */
+/** False for product names and for words in capitals. They look like identifiers and ids, but a summary may introduce them. */
 function mustBeKnown(atom: string, kind: MentionKind): boolean {
   if (kind === "name") return /[_\d]/.test(atom);
   return kind !== "id" || /\d/.test(atom);

@@ -1,4 +1,4 @@
-/** Truncation to a number of tokens: removes the oldest whole units from the middle until the rest fits. */
+/** Truncation to a number of tokens: removes the oldest whole units from the middle until the conversation fits. */
 
 import type { Goal, VisibleConversation } from "../../message/strategy.ts";
 import { fixedUnits } from "./fixed-units.ts";
@@ -7,7 +7,10 @@ import type { TruncationRange } from "./truncation-range.ts";
 
 /** Upper bound for the tokens of the notice that replaces a cut. */
 const noticeTokens = 80;
-/** Truncation may stop early if the rest is at most this many times the goal. A larger rest would soon overflow again. */
+/**
+ * Truncation may stop early once the remaining conversation is at most this many times the goal. A larger one would soon overflow
+ * again.
+ */
 const shallow = 1.6;
 
 /**
@@ -51,7 +54,7 @@ export function cutToFit(
   return rangesWithin(conversation, goal, isGone);
 }
 
-/** Keeps the user's messages apart. If the rest then exceeds the limit, lets them become adjacent, so that more is cut. */
+/** Ranges that keep user messages apart. If too little is removed that way, user messages may become adjacent. */
 function rangesWithin(
   conversation: VisibleConversation,
   { limitTokens }: Goal,

@@ -64,7 +64,10 @@ export interface Taking extends Pick<Goal, "tokens">, Partial<Pick<Goal, "floorT
   readonly textTokens: number;
 }
 
-/** A step may stop early once the remaining conversation is at most this many times the goal. A larger conversation would soon overflow again. */
+/**
+ * A step may stop early once the remaining conversation is at most this many times the goal. A larger one would soon overflow
+ * again.
+ */
 const shallow = 1.6;
 
 /**

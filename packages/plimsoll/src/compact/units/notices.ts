@@ -19,7 +19,7 @@ const namesMost = 400;
 
 const handles = /pl_[0-9A-Za-z]{22}/g;
 
-/** `room` is the number of tokens for the whole text. */
+/** Maximum number of tokens for the list of names. `room` is the number of tokens for Plimsoll's whole text. */
 export function namesRoom(saved: number, room: number): number {
   return Math.min(namesMost, saved * namesShare, room);
 }

@@ -1,4 +1,4 @@
-/** Turns a list of units to remove into ranges of messages that can be removed: the provider must accept the rest. */
+/** Turns a list of units to remove into ranges of messages, so that the provider accepts the remaining messages. */
 
 import type { VisibleConversation } from "../../message/strategy.ts";
 import { sideOf, type TruncationRange } from "./truncation-range.ts";
@@ -30,14 +30,14 @@ interface UnitRange {
   readonly until: number;
 }
 
-/** Shrinks the range until the rest is valid, from its end or from its beginning, whichever removes more tokens. */
+/** Shrinks the range, from its end or its beginning, until the remaining messages are valid. Keeps the range with more tokens. */
 function untorn(
   { units, messages, mustAlternate }: VisibleConversation,
   { from, until }: UnitRange,
   ofUser: "apart" | "joined",
 ): UnitRange | undefined {
   const isOfUser = (index: number): boolean => sideOf(messages[index]?.message.role) === "user";
-  /** Two user messages can be joined; results without their call cannot. */
+  /** True if two messages of the user's side would become adjacent. Two user messages may be joined; tool results may not. */
   const isTorn = (start: number, end: number): boolean => {
     const [before, behind] = [(units[start]?.first ?? 0) - 1, (units[end]?.last ?? 0) + 1];
     const isJoined =

@@ -269,7 +269,7 @@ function insideOf(
   return { first: saysNothing ? from + 2 : from + 1, last: to - 1 };
 }
 
-/** The text before a mark inside a comment or string. With it, the mark belongs to the comment or string, too. */
+/** The text to put before a mark inside a comment or string, so that the mark is a part of the comment or string. */
 function leadInside(region: Region, { lines, language }: Outline, line: number): string {
   const text = lines.textOf(line);
   const prefix =

@@ -1,12 +1,12 @@
 /** Finds rows that are unlike the others: numbers far from the median, and rare words. */
 
-/** A number is an outlier if it is more than this many times as far from the median as usual. */
+/** A number is an outlier if its distance from the median is more than this many times the median distance. */
 const farAway = 6;
 const rareShare = 0.02;
 const fewWords = 0.2;
 const leastRows = 5;
 
-/** One score per row: 0 for a usual row, and about 1 for each way in which it is unusual. Cells are compared column by column. */
+/** The score of each row: about 1 for each cell that is unusual in its column, and 1 for an unusual number of cells. */
 export function outlierScores(rows: readonly (readonly string[])[]): Float64Array {
   const scores = new Float64Array(rows.length);
   if (rows.length < leastRows) return scores;
@@ -35,7 +35,7 @@ function farScores(numbers: readonly number[], known: readonly number[]): Float6
   const middle = median(known);
   const usual = median(known.map((number) => Math.abs(number - middle)));
   const scores = new Float64Array(numbers.length);
-  // If half of the numbers are equal, the usual distance is 0, and every other number would be infinitely far away.
+  // If half of the numbers are equal, the median distance is 0, and every other number would be infinitely far away.
   const scale = usual > 0 ? usual : Math.abs(middle) || 1;
   for (const [index, number] of numbers.entries()) {
     const distance = Math.abs(number - middle) / scale;

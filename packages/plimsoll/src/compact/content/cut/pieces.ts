@@ -11,7 +11,7 @@ import type { CutOptions } from "./compressor.ts";
 export interface Piece {
   /** The text of this piece. All pieces joined give the whole text. */
   readonly text: string;
-  /** 0: kept only near the beginning or the end. Negative: kept only if nothing else is left. `redundant`: never kept. */
+  /** 0: kept only near the beginning or the end. Negative: kept only if no others are left. `redundant`: never kept. */
   readonly score: number;
   /** Kept before all other pieces. */
   readonly isKey?: boolean;

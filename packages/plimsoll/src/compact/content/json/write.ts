@@ -29,7 +29,7 @@ export interface Memory {
   readonly scores: Map<readonly JsonNode[], readonly number[]>;
   /** Shortened texts by position and ratio. */
   readonly texts: Map<string, string>;
-  /** For each node, the weight of the heaviest value in it, from 0 (says nothing) to 1. */
+  /** For each node, the weight of the heaviest value in it, from 0 (does not matter) to 1. */
   readonly weights: ReadonlyMap<JsonNode, number>;
 }
 
@@ -77,7 +77,7 @@ function describe({ kind, children }: JsonNode): string {
 const namedKeys = 6;
 const namedKeyChars = 40;
 
-/** Lists only names without escapes. */
+/** The first few keys, for a description. Leaves out keys that are long or contain escapes. */
 function keyNames(children: readonly JsonNode[]): string {
   const names = children
     .slice(0, namedKeys)

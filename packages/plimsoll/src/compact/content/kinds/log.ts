@@ -81,7 +81,7 @@ function scoreOf({ time, count, isLast, alarm }: Occurrence): number {
   return rarity + alarm / time;
 }
 
-/** A line next to an alarm explains it, unless the alarm keeps recurring. */
+/** Raises the scores of lines next to an alarm, because they may explain it. Ignores alarms that keep recurring. */
 function withNeighbours(
   lines: readonly string[],
   scores: readonly number[],

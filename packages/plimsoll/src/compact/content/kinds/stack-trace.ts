@@ -54,7 +54,7 @@ function framesOf(lines: readonly string[]): readonly boolean[] {
   return isFrame;
 }
 
-/** Numbers that give all lines of one frame the same block. */
+/** A block number for each line. All lines of one frame have the same number. */
 function frameNumbers(lines: readonly string[]): readonly number[] {
   let number = 0;
   return lines.map((line, index) => {
