@@ -31,7 +31,7 @@ function answeredBy(part: Part): readonly string[] {
   return part.kind === "tool-result" ? [part.callId] : [];
 }
 
-/** Keeps the calls that were answered, and the reasoning before them. */
+/** Returns the message without the answer itself: only the calls that were answered, and the reasoning before them. */
 function withoutAnswer(
   wire: Wire,
   { bytes, message }: { readonly bytes: Uint8Array; readonly message: Message },

@@ -16,7 +16,9 @@ import { decoded } from "./conversation-for-strategies.ts";
 import type { Draft } from "./draft.ts";
 import type { Patch } from "./render.ts";
 
-/** One pass over the bytes. Contract: true if there is a mark. May also be true if a text merely mentions a mark. */
+/**
+ * Contract: returns true if there is a mark, and may also return true if a text merely mentions one. Passes over the bytes once.
+ */
 export function mayCarryMark({ cache }: Wire, bytes: Uint8Array): boolean {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).includes(cache.markField);
 }
@@ -61,7 +63,9 @@ function withMarkAt(
   return [...patches, patch].toSorted((one, other) => one.first - other.first);
 }
 
-/** Counts the blocks of the client's messages and of the inner rounds between them. */
+/**
+ * Whether the last request ended too many blocks back for the provider to find its cache. Blocks of inner rounds count as well.
+ */
 function isOutOfReach(draft: Draft, last: number, rule: CacheRule): boolean {
   const { wire, path, log, branch } = draft;
   let blocks = 0;
@@ -96,7 +100,10 @@ export interface MarkedPrompt {
 
 export interface Prompting {
   readonly rule: CacheRule;
-  /** Wire of the request. If it differs from the conversation's wire, only sections and the end of the conversation get marks. */
+  /**
+   * Wire of the request. If it differs from the conversation's wire, only sections of the system prompt and the end of the
+   * conversation get marks.
+   */
   readonly wire: Wire;
   readonly sections: readonly BuiltSection[];
   readonly patches: readonly Patch[];

@@ -64,7 +64,7 @@ interface Shortened {
   readonly tokens: number | undefined;
 }
 
-/** By index on the path. */
+/** The shortened messages of a view, by index on the path. */
 async function shortenedIn(
   facts: Pick<FactsReader, "learn">,
   { path, wire, targets }: Draft,

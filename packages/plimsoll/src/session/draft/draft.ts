@@ -29,12 +29,12 @@ export interface Draft {
   readonly wire: Wire;
   readonly path: Path;
   readonly head: Preamble;
-  /** In the order in which Plimsoll tries them. */
+  /** Targets in the order in which Plimsoll tries them. */
   readonly targets: readonly [Target, ...Target[]];
   readonly who: WhoAsks;
   /** Size of the whole conversation as the client sent it, before calibration. */
   readonly measured: Measurement;
-  /** Sum over all messages. */
+  /** Tokens, bytes and media of all messages together. */
   readonly sum: Sum;
   readonly origin: DraftOrigin;
   readonly tools: DraftTools;
@@ -67,7 +67,7 @@ export interface DraftRequest {
   readonly credentials?: () => readonly string[];
   /** Length of the answer that the request asks for, if it says so. */
   readonly output?: OutputSize;
-  /** The provider keeps part of the conversation. To make an edit, Plimsoll would have to send all of it in full. */
+  /** The provider keeps part of the conversation. To make an edit, Plimsoll would have to send the whole conversation. */
   readonly hasServerSideHistory?: boolean;
   /** The client asks for a long-lived cache. */
   readonly hasLongMarks?: boolean;
@@ -86,7 +86,7 @@ export interface LastTurn {
 export interface Sized {
   readonly view: View;
   readonly patches: readonly Patch[];
-  /** Before calibration. */
+  /** Size of the request with this view, before calibration. */
   readonly measured: Measurement;
   /** Total bytes of the messages. */
   readonly bytes: number;
@@ -159,7 +159,9 @@ function withMessages(
   return measurement({ ...components, conversation: addCounts([ofClient, ...added]) });
 }
 
-/** Where Plimsoll's own texts go. Some servers require strictly alternating roles, which is stricter than the wire itself. */
+/**
+ * Where Plimsoll may put its own texts. Some servers require strictly alternating roles, which is stricter than the wire itself.
+ */
 export function ownTextPlacement({
   wire,
   targets: [target],
@@ -190,7 +192,7 @@ export function offerIn({ tools }: Pick<Draft, "tools">): OwnOffer | undefined {
   return tools.kind === "offered" ? tools.offer : undefined;
 }
 
-/** Without an offer, the conversation must not contain calls to Plimsoll's tools. */
+/** The draft with an offer of Plimsoll's tools. Without an offer, the conversation must not contain calls to these tools. */
 export function withOffer(draft: Draft, offer: OwnOffer | undefined, limitTokens: number): Draft {
   return { ...draft, tools: offeredTools(offer, limitTokens) };
 }

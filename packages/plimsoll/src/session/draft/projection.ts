@@ -19,7 +19,7 @@ import { byComponent, type Calibrations } from "../measure/calibrations.ts";
 import type { Target } from "../measure/target.ts";
 import type { Draft, Sized } from "./draft.ts";
 
-/** A world that knows how each provider counts tokens. */
+/** Services that know how each provider counts tokens. */
 export interface CalibrationWorld {
   readonly calibrations: Calibrations;
 }
@@ -156,7 +156,7 @@ function projectionFrom(
   };
 }
 
-/** By component, in the provider's tokens. Negative if something was removed. */
+/** The change since the last counted request, by component, in the provider's tokens. Negative if something was removed. */
 function changeSince({ estimated }: Basis, now: ByComponent, factors: ByComponent): ByComponent {
   return {
     system: (now.system - estimated.system) * factors.system,

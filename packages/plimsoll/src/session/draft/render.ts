@@ -28,7 +28,9 @@ export interface Patch {
 
 export interface Rendering {
   readonly wire: Wire;
-  /** The wire's own rule, or a stricter one, because some servers require strictly alternating roles. */
+  /**
+   * Where Plimsoll may put its own texts: the wire's own rule, or a stricter one, because some servers require alternating roles.
+   */
   readonly ownTextPlacement: WireEdit["ownTextPlacement"];
   /** Text after the last message. It is not an edit, so the next request does not contain it. */
   readonly lastWords?: string;
@@ -102,7 +104,10 @@ export function replaceParts(
   return splices.length === 0 ? message : applySplices(message, splices);
 }
 
-/** Cached by object: a recorded message is the same object as long as its session is in memory. */
+/**
+ * Messages with their searches in plain form, cached by object. A recorded message stays the same object while its session is in
+ * memory.
+ */
 const withoutSearches = new WeakMap<Uint8Array, Uint8Array>();
 
 /** Rewrites a search in plain form. An earlier model may have made it in a form that the present model does not know. */
@@ -138,7 +143,7 @@ class Canvas {
   readonly #gaps: readonly Gap[];
   /** Changed messages, by index. */
   readonly #changed = new Map<number, Uint8Array>();
-  /** Messages that were joined to an earlier one. */
+  /** By index of a message that was joined to an earlier one: the index of that earlier message. */
   readonly #joinedTo = new Map<number, number>();
   readonly #patches: Patch[] = [];
 

@@ -10,7 +10,7 @@ export interface StoredMessages {
   readonly log: SessionLog;
   readonly branch: string;
   readonly nodes: readonly NodeRecord[];
-  /** By message number. */
+  /** Message bodies, by message number. */
   readonly bodies: ReadonlyMap<number, Uint8Array>;
 }
 

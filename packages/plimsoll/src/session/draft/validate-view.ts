@@ -25,7 +25,7 @@ const largeChars = 1_048_576;
 
 export interface Validator {
   readonly validate: (input: RuleInput) => readonly Finding[];
-  /** Like `validate`, but in another thread if a body is large. If absent, all bodies are validated here. */
+  /** Like `validate`, but in another thread if a body is large. If absent, all bodies are validated in this thread. */
   readonly validateAside?: (input: RuleTexts) => Promise<readonly Finding[]>;
 }
 

@@ -49,7 +49,7 @@ export async function compactTurn(
   const after = assessView(world, draft, compaction.sized, guard);
   const verdict = assessAfter({ ...guard, projection: after.projection });
   const compacted = { before: after, guard, isOurs: false };
-  // If Plimsoll refuses the request, its compaction must not be kept. If the request is sent anyway, the compaction must be kept.
+  // The compaction of a refused request must not be stored. That of a request that is sent must be stored first.
   if (verdict.kind === "refuse") {
     remember(draft.branch, { kind: "wishes-taken" });
     return lastResort(world, draft, compaction.sized, compacted);

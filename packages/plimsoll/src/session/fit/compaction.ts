@@ -36,7 +36,7 @@ export interface Compaction {
   readonly clientSpellings: readonly ClientSpelling[];
   readonly strategies: readonly string[];
   readonly sized: Sized;
-  /** Failures on the way. They do not harm the request. */
+  /** Failures during the compaction. They do not harm the request. */
   readonly failures: readonly string[];
 }
 
@@ -44,9 +44,9 @@ export interface CompactionTask {
   readonly draft: Draft;
   readonly start: Sized;
   readonly strategies: readonly Strategy[];
-  /** In Plimsoll's tokens, before calibration. */
+  /** The size to reach, in Plimsoll's tokens, before calibration. */
   readonly goal: Goal;
-  /** For progress events, which are in the provider's tokens. */
+  /** Converts figures to the provider's tokens, which progress events use. */
   readonly progressScale?: ProgressScale;
 }
 

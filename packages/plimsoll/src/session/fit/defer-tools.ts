@@ -46,7 +46,7 @@ function mostIn(world: Pick<ToolWorld, "config">, draft: Draft): number {
   return mostToolTokens(world.config, guardOf(world, draft).limit);
 }
 
-/** The room left for deferrable tools, next to all other tools and Plimsoll's own. */
+/** The room left for deferrable tools after all other tools and Plimsoll's own. */
 export async function roomFor(
   { catalogue, own }: RequestTools,
   { wire }: Pick<Draft, "wire">,
@@ -162,7 +162,7 @@ interface Committing {
   readonly all: number;
 }
 
-/** If the selection would be invalid, Plimsoll does not try again with this catalogue. */
+/** Stores the selection as an edit. If the selection would be invalid, Plimsoll does not try again with this catalogue. */
 async function commitSelection(
   world: ProposalWorld & EditStore,
   draft: Draft,
@@ -202,7 +202,7 @@ async function commitSelection(
   });
 }
 
-/** A person has undone the deferral and wants the model to see all tools. */
+/** Whether a person has undone the deferral, which means that the model should see all tools. */
 function wasUndone({ log, path }: Draft): boolean {
   const indexOf = indexOn(path, log);
   return log.edits.some((edit) => edit.action.kind === "tools" && isAnchoredOn(indexOf, edit));
@@ -281,7 +281,7 @@ async function withFewerTools(
 
 type ForcedWorld = CalibrationWorld & Pick<ToolWorld, "config">;
 
-/** The request fits with all of its tools, and the provider accepts that many. */
+/** Whether the request fits with all of its tools, and the provider accepts that many tools. */
 function isFittingWhole(world: ForcedWorld, draft: Draft, { tools }: Catalogue): boolean {
   const { limit, thresholds } = guardOf(world, draft);
   const { total } = world.calibrations.correct(draft.log, draft.targets[0], draft.measured);
@@ -341,8 +341,9 @@ export function toolsEdit(
 }
 
 /**
- * A compaction makes the provider read the conversation again anyway. So tools that were found and called since then become
- * regular ones, and tools that were found but never called are deferred again. If no tools were found, nothing changes.
+ * A compaction makes the provider read the conversation again anyway. So Plimsoll selects tools again: tools that were found and
+ * called become regular ones, and tools that were found but never called are deferred again. If no tools were found, nothing
+ * changes.
  */
 export async function reselectTools(
   world: ProposalWorld & Pick<ToolWorld, "config">,

@@ -57,7 +57,7 @@ export function editMakingFor(
 /** Maximum number of messages that must be read to find one position in removed content. */
 const messagesPerRun = 100;
 
-/** Amount of work for one proposal, in the unit of `Steps`. Its message has to be read. */
+/** Amount of work for one proposal, in the unit of `Steps`, because its message has to be read. */
 const costPerProposal = 32;
 
 export async function makeEdits(
@@ -226,7 +226,7 @@ interface TakenPart {
   readonly tokens: number;
 }
 
-/** Undefined if the message is not in the log or has no such part. */
+/** The part that a proposal replaces. Undefined if the message is not in the log or has no such part. */
 function partTaken(
   { path, pathIndexes, wire }: EditMaking,
   { message, part, inner }: ReplaceProposal,
@@ -302,7 +302,7 @@ function rangeTaken(making: EditMaking, proposal: RangeProposal): TakenRange | u
   return { range, first, last, messages, tokens: path.sumOf(range).tokens };
 }
 
-/** Undefined if some message of the range is not in the log. */
+/** The archive entry for a range of messages. Undefined if some message of the range is not in the log. */
 function archivedRange(
   making: EditMaking,
   { range, first, last, messages }: TakenRange,
@@ -328,7 +328,7 @@ function withGaps(
   return { first: before?.first ?? range.first, last: behind?.last ?? range.last };
 }
 
-/** Undefined if any message is not in the log, because it could not be read again. Then there is no edit. */
+/** Where the archive finds these messages. Undefined if one of them is not in the log. Then there is no edit. */
 function sourceOf(
   making: EditMaking,
   indexes: readonly number[],
@@ -358,12 +358,14 @@ function sourceOf(
   return { source: { kind: "messages", runs }, clientSpellings };
 }
 
-/** Includes brackets, and a comma between every two messages. */
+/** Number of bytes of the messages as a JSON array, including brackets and commas. */
 function bytesOf({ runs }: Extract<ArchiveSource, { kind: "messages" }>, messages: number): number {
   return runs.reduce((sum, [, , size]) => sum + size, messages + 1);
 }
 
-/** Only the client's spelling of answers can differ. The log has every other message exactly as the client sent it. */
+/**
+ * The client's spelling of an answer, if it differs from the log. The log has every other message exactly as the client sent it.
+ */
 function spellingOf(
   { path }: EditMaking,
   index: number,

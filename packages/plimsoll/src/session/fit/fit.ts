@@ -86,7 +86,7 @@ export async function fitTurn(world: FitWorld, draft: Draft): Promise<Fitted> {
   return compactTurn(world, draft, start, { guard, before, isOverMedia: false, timing, ...most });
 }
 
-/** The first target is full but another one has room. The request goes there with nothing removed. */
+/** The request for another target that has room, because the first one is full. Nothing is removed. */
 function toOtherTarget(
   draft: Draft,
   start: Sized,
@@ -116,7 +116,7 @@ function compactionDueAnyway(
   return isOverMedia || isAfresh ? { isOverMedia } : undefined;
 }
 
-/** A compaction would change nothing, or too little to justify one every turn. */
+/** Whether a compaction would change nothing, or too little to justify one every turn. */
 function isStuck(draft: Draft, guard: Guard, before: AssessedView): boolean {
   return isLetGo(guard, before) || isExhausted(draft, before) || isWaiting(draft, guard, before);
 }
@@ -178,7 +178,7 @@ function isKnownView({ checked }: BranchMemory, view: View): boolean {
   return checked !== undefined && isSameMark(checked.view, markOf(view));
 }
 
-/** The head alone exceeds the limit by Plimsoll's count, but the window may still hold it. */
+/** Whether the head alone exceeds the limit by Plimsoll's count, although the window may still hold it. */
 function isLetGo(guard: Guard, { verdict, projection }: AssessedView): boolean {
   return verdict.kind === "head" && assessAfter({ ...guard, projection }).kind === "fits";
 }
@@ -201,7 +201,7 @@ function isWaiting(
   return hasBudget && limit > budget && projection.tokens < ofWindow;
 }
 
-/** The last compaction found nothing to remove, and the request has hardly grown since. */
+/** Whether the last compaction found nothing to remove, and the request has hardly grown since. */
 function isExhausted({ branch }: Draft, { verdict, projection }: AssessedView): boolean {
   const { exhaustedTokens } = branch.memory;
   return (
@@ -215,7 +215,10 @@ function hasTooMuchMedia({ targets: [{ media }] }: Draft, sized: Sized): boolean
   return sized.media > media.maxCount || (sized.media > 0 && sized.bytes > media.maxBytes);
 }
 
-/** The request fits as it is. Above the warning threshold Plimsoll tells the model, once each time the threshold is crossed. */
+/**
+ * Called if the request fits as it is. Above the warning threshold Plimsoll tells the model, once each time the threshold is
+ * crossed.
+ */
 async function settle(
   world: FitWorld,
   draft: Draft,
@@ -322,8 +325,8 @@ interface Refitting {
 }
 
 /**
- * The window holds the request, but not an answer as long as the client wants.
- * Returns the length that fits, or undefined if it is no shorter than before.
+ * Called if the window holds the request, but not an answer as long as the client wants. Returns the answer length that fits, or
+ * undefined if it is no shorter than before.
  */
 function shorterAnswer(
   draft: Draft,

@@ -77,9 +77,9 @@ export interface Fitted {
 }
 
 /**
- * Called when nothing more can be removed, or not now. A request that leaves room for an answer is sent.
- * A request that the window just holds is sent as the final turn. If a failure in Plimsoll prevented the
- * compaction, a request that was never edited is sent too, and the provider decides.
+ * Called when nothing more can be removed, at least not now. A request that leaves room for an answer is sent. A request that the
+ * window just holds is sent as the final turn. If a failure in Plimsoll prevented the compaction, a request that was never edited
+ * is sent too, and the provider decides.
  */
 export async function lastResort(
   world: LastResortWorld,
@@ -168,7 +168,7 @@ export interface ShortenedOutput {
   readonly sent: OutputSize;
 }
 
-/** Undefined if the answer may be as long as the client asked. */
+/** The answer length that the client asked for and the shorter one to send. Undefined if the answer need not be shortened. */
 export function shortenedOutput(
   draft: Pick<Draft, "request">,
   fitted: SentSize,
@@ -209,7 +209,7 @@ export function outcomeOf({ patches, tools }: Sized): Outcome {
   return patches.length === 0 && !tools.isWhole ? "passthrough" : "edited";
 }
 
-/** The client has started the assistant's answer itself, so nothing may follow it. */
+/** Whether the client has started the assistant's answer itself, so that nothing may follow it. */
 export function isBegun({ log, path }: Draft): boolean {
   return log.nodes.get(path.seqAt(path.length - 1) ?? -1)?.role === "assistant";
 }

@@ -22,7 +22,7 @@ import { type Fitted, fitted } from "./last-resort.ts";
 /** Maximum number of tools that one search loads. Further matches are only named. */
 const loadedMax = 5;
 const namedMax = 10;
-/** A longer schema is not repeated in the answer, because it is in the tool list. */
+/** Maximum number of characters of a schema that the answer repeats. A longer schema is only in the tool list. */
 const schemaCharsMax = 1500;
 const descriptionCharsMax = 600;
 /**
@@ -122,7 +122,7 @@ interface Rereading {
   readonly priceUsd?: number;
 }
 
-/** Tools come before everything else, so after a change the provider must read the rest again. */
+/** Tokens that the provider must read again after a change of tools, and their price. Tools come before everything else. */
 function rereading(
   { pricesOf }: Pick<LoadWorld, "pricesOf">,
   { targets }: Draft,
@@ -198,7 +198,7 @@ function thatFit(
   return names;
 }
 
-/** Undefined if the selection would be invalid or cannot be stored. */
+/** Stores the selection as an edit. Returns undefined if the selection would be invalid or cannot be stored. */
 async function commitSelection(
   world: ProposalWorld & EditStore,
   draft: Draft,

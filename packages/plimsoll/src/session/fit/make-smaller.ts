@@ -97,7 +97,10 @@ function whyAfresh(
   return reason;
 }
 
-/** Goes one level deeper than the last compaction if that was recent, and deeper again while too little is freed. */
+/**
+ * Runs the chain of strategies, one level deeper than the last compaction if that was recent, and deeper again while too little
+ * is freed.
+ */
 async function tryChain(
   world: CompactionWorld & CalibrationWorld & Pick<FitWorld, "strategies">,
   draft: Draft,
@@ -167,7 +170,7 @@ async function orRecovery(
   return { ...afresh, compaction: { ...compaction, failures } };
 }
 
-/** By Plimsoll's best estimate, the request fits. */
+/** Whether the request fits by Plimsoll's best estimate. */
 function isThere(
   world: CalibrationWorld,
   draft: Draft,
@@ -178,7 +181,7 @@ function isThere(
   return projection.tokens <= limit;
 }
 
-/** The request certainly does not fit. */
+/** Whether the request certainly does not fit. */
 function isOver(
   world: CalibrationWorld,
   draft: Draft,
@@ -190,10 +193,7 @@ function isOver(
   return assessAfter({ ...guard, projection }).kind !== "fits";
 }
 
-/**
- * By Plimsoll's best estimate the request does not fit, and the estimate
- * is reliable because the provider has reported its counts.
- */
+/** Whether the request probably does not fit. False before the provider's first report: estimates are rough until then. */
 function isLikelyOver(
   world: CalibrationWorld,
   draft: Draft,
@@ -208,7 +208,10 @@ function isLikelyOver(
   return assessAfter({ ...guard, projection: { ...projection, least } }).kind !== "fits";
 }
 
-/** A report on little more than a head says nothing about a large result. */
+/**
+ * Whether the provider has counted a good part of this conversation. A report on little more than a head says nothing about a
+ * large result.
+ */
 function isReportedOf({ branch, targets }: Draft, { measured }: Sized): boolean {
   const { basis } = branch.memory;
   if (basis === undefined || basis.target !== targets[0].key) return false;
@@ -269,7 +272,7 @@ export function progressScaleOf(start: Sized, { before }: Compacting): ProgressS
   return { limit: before.limit, scale: scaleOf(start, before) };
 }
 
-/** In Plimsoll's tokens. The guard works in the provider's. */
+/** The goal of a compaction, in Plimsoll's tokens. The guard works in the provider's tokens. */
 function goalOf(
   { targets: [target] }: Pick<Draft, "targets">,
   start: Sized,
@@ -290,7 +293,7 @@ function goalOf(
   };
 }
 
-/** Set only if there are too many images and documents, or if the request has too many bytes. */
+/** The goal for media. Set only if there are too many images and documents, or if the request has too many bytes. */
 function mediaGoal({ media }: Target, { isOverMedia, mostBytes }: Compacting): Pick<Goal, "media"> {
   if (mostBytes !== undefined) return { media: { ...media, maxBytes: mostBytes } };
   return isOverMedia ? { media } : {};

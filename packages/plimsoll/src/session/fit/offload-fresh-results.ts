@@ -116,7 +116,7 @@ async function editsFor(
   return { edits: sized, archive };
 }
 
-/** Takes all edits. If that is invalid, tries them one by one and leaves out those that cause a fault. */
+/** Proposes all edits together. If the result is invalid, tries them one by one and leaves out those that cause a fault. */
 async function takenOf(
   world: ProposalWorld,
   draft: Draft,

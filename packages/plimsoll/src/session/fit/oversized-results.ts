@@ -27,11 +27,11 @@ export interface ArrivingResult {
 
 export interface ArrivalRules {
   readonly limit: number;
-  /** `toolResponseMaxBytes`. */
+  /** The setting `toolResponseMaxBytes`, if there is one. */
   readonly maxBytes: number | undefined;
 }
 
-/** Too large to be shown even once, regardless of the room left. */
+/** Whether a result is too large to be shown even once, regardless of the room left. */
 export function isTooLarge(
   { bytes, tokens }: ArrivingResult,
   { limit, maxBytes }: ArrivalRules,

@@ -15,7 +15,9 @@ import type { FitWorld } from "./last-resort.ts";
 const oldShare = 0.8;
 const summaryTokens = 1000;
 
-/** Starts above the warning threshold, once until the next compaction. Does nothing if no model is configured. */
+/**
+ * Starts a summary above the warning threshold, at most once until the next compaction. Does nothing if no model is configured.
+ */
 export function prepareSummary(world: FitWorld, draft: Draft, start: Sized): void {
   const { summariser } = world;
   const { branch } = draft;
@@ -41,7 +43,7 @@ export function prepareSummary(world: FitWorld, draft: Draft, start: Sized): voi
   if (!isTaken) end();
 }
 
-/** Undefined if there is nothing to summarise. */
+/** The task for the model that writes the summary. Undefined if there is nothing to summarise. */
 async function summaryTask(
   world: FitWorld,
   draft: Draft,

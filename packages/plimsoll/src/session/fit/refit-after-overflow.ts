@@ -37,7 +37,7 @@ export interface Overflowed {
 /**
  * The retry after an overflow.
  * What Plimsoll learns (`learnFrom`): if the error states the size of the input, the next projection starts from that figure,
- * and unless the turn contains lookups, it also corrects the token scale. If the error states the window, Plimsoll believes it
+ * and unless the turn contains lookups, it also corrects the token scale. If the error states the window, Plimsoll uses it
  * for an hour, provided it is smaller than the known window or the window was unknown. If it states neither, Plimsoll guesses a
  * window below the refused size, for this session. An error about bytes says nothing about tokens.
  * How often it tries again: at most twice per turn, and never for a bypassed request. Each time `refit` must find a request that
@@ -78,7 +78,7 @@ export async function fitAgain(
 
 type OverflowReport = Omit<Overflowed, "isBypassed" | "lookedUpTokens">;
 
-/** For observers, and for the table of errors. */
+/** Reports an overflow to observers and to the table of errors. */
 export function announceOverflow(
   context: Pick<OverflowWorld, "now">,
   draft: Draft,
@@ -191,10 +191,10 @@ interface Refused {
 }
 
 /**
- * A guess half-way between the most that the provider accepted and the size it refused, or a little below the
- * refused size if no smaller one was accepted. Some servers reserve room for the requested answer and others
- * do not, and a refusal without figures does not say which. A long answer is therefore shortened first, which
- * costs nothing. If the provider still refuses, the request itself is too long.
+ * Guesses a window half-way between the most that the provider accepted and the size it refused, or a little below the refused
+ * size if no smaller one was accepted. Some servers reserve room for the requested answer and others do not, and a refusal
+ * without figures does not say which. A long answer is therefore shortened first, which costs nothing. If the provider still
+ * refuses, the request itself is too long.
  */
 function windowBelow(
   { tokens, answer }: Refused,

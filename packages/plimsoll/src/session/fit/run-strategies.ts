@@ -42,7 +42,8 @@ export async function compact(world: CompactionWorld, task: CompactionTask): Pro
 }
 
 /**
- * Plimsoll does not truncate if milder strategies have saved this share and the request fills at most this share of the limit.
+ * Plimsoll does not truncate if milder strategies have saved `savedShare` of the request and it fills at most `filledShare` of
+ * the limit.
  */
 const enough = { savedShare: 0.3, filledShare: 0.8 };
 
@@ -126,7 +127,7 @@ function namedArea(
   return priority === undefined ? {} : { priority };
 }
 
-/** A request must not wait forever. */
+/** Maximum time for the proposals of one strategy, because a request must not wait forever. */
 const proposalTimeoutMs = 10_000;
 
 function tooSlow(): never {

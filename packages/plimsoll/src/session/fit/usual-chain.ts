@@ -64,7 +64,7 @@ function offloadFirst({ agent, context_config }: Config): Strategy {
   });
 }
 
-/** Exact if that is quick, otherwise an estimate by the usual ratio. Only for texts that are compared, not sent. */
+/** Counts exactly if that is quick, and otherwise assumes four characters per token. Only for texts that are not sent. */
 export function countWith(counter: SessionTokenCounter): (text: string) => number {
   return (text) => counter.countNow(usualTokenizer, text)?.tokens ?? Math.ceil(text.length / 4);
 }

@@ -131,7 +131,7 @@ function forcedFrom(
   return head + (limit - head) * thresholds.block;
 }
 
-/** System prompt and tools. They come before every edit. */
+/** Tokens of the system prompt and the tools, which come before every edit. */
 function prefixOf({ measured }: Sized, { projection }: AssessedView): number {
   const scale = scaleBetween(measured.total, projection.tokens);
   return inProviderTokens(measured.system + measured.tools, scale);
@@ -164,7 +164,7 @@ interface Weighing {
   readonly afterTokens: number;
 }
 
-/** Undefined if the prices or the state of the cache are unknown. */
+/** Costs and savings of a compaction now. Undefined if the prices or the state of the cache are unknown. */
 function worthNow(
   world: World,
   draft: Draft,
@@ -192,7 +192,7 @@ function worthNow(
   );
 }
 
-/** Writing to a long-lived cache costs more. */
+/** The prices of the target. Writing to a long-lived cache costs more. */
 function listFor({ pricesOf }: World, { targets, request }: Draft): PriceList {
   const list = pricesOf(targets[0]);
   const { prices } = list;

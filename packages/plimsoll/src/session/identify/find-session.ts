@@ -159,8 +159,8 @@ async function findByName(
 const uuid = /:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /**
- * The same conversation under another credential. Its client names it by a UUID, which nobody can guess, and sends every word of
- * it. It still belongs to its first tenant.
+ * Finds the same conversation under another credential. Its client names it by a UUID, which nobody can guess, and sends every
+ * word of it. It still belongs to its first tenant.
  */
 async function findRefreshed(
   shelf: SessionShelf,
@@ -192,7 +192,7 @@ interface Candidate {
   readonly continuation: Exclude<Continuation, { readonly kind: "stranger" }>;
 }
 
-/** Looks in memory first, because the session is nearly always there. */
+/** Finds the session whose history a request shares. Looks in memory first, because the session is nearly always there. */
 async function findByHistory(
   shelf: SessionShelf,
   store: Store,

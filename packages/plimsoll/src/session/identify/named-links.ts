@@ -58,7 +58,7 @@ function knownLead(
   return undefined;
 }
 
-/** `own`: the request's own link of this message. Only given if the link before it is the same in the log. */
+/** The link that the log uses for a message. `own`: the request's own link, if the link before it is the same in the log. */
 function linkIn(log: SessionLog, before: Link, message: LogMessage, own?: Link): Link {
   const link = own ?? extendLink(before, message);
   if (log.seqByChain.has(link.chain)) return link;

@@ -48,7 +48,7 @@ export interface SessionHints {
 export interface RequestShape {
   readonly links: readonly Link[];
   readonly messages: readonly LogMessage[];
-  /** Index of the last message that replaces others, which the provider or the client took out. -1: there is none. */
+  /** Index of the last message that replaces messages taken out by the provider or the client. -1: there is none. */
   readonly compactedFrom: number;
 }
 
@@ -227,7 +227,7 @@ export function continueBlindly(
 /** Maximum number of answers to compare, starting with the last. The answer that a request continues is among its last ones. */
 const maxTalks = 128;
 
-/** The talk up to each answer in a request, the last answer first. */
+/** The hash `Link.talk` of the conversation up to each answer in a request, the last answer first. */
 export function answeredTalks(
   { messages }: RequestShape,
   talks: readonly string[],
@@ -243,9 +243,9 @@ export function answeredTalks(
 /** How a request without a client's name relates to a session. */
 export type Continuation =
   | { readonly kind: "stranger" }
-  /** It has every word of a branch, perhaps except reasoning, and goes on after its end. */
+  /** The request has every word of a branch, perhaps except reasoning, and goes on after its end. */
   | { readonly kind: "goes-on"; readonly common: number; readonly proof: readonly string[] }
-  /** It has the beginning of a branch with several answers, and brings no answer that the session does not have. */
+  /** The request has the beginning of a branch with several answers, and brings no answer that the session does not have. */
   | { readonly kind: "went-back"; readonly common: number; readonly proof: readonly string[] };
 
 /**
@@ -254,7 +254,7 @@ export type Continuation =
  */
 const answersThatProve = 2;
 
-/** `proof`: talks that no other session may have. */
+/** How a request continues a session, if it does. `proof`: hashes (`Link.talk`) that no other session may have. */
 export function continuationOf(
   log: SessionLog,
   { messages }: RequestShape,
@@ -289,7 +289,7 @@ export function hasWordsInCommon(
   talks: readonly string[],
 ): boolean {
   const last = talks.findLast((talk) => log.seqByTalk.has(talk)) ?? "";
-  // A message that says nothing has the same talk as the one before it, so the first one counts.
+  // A message without content has the same hash as the one before it, so the first one counts.
   const byTalk = new Map(talks.map((talk, index) => [talk, messages[index]] as const).toReversed());
   const isRepeated = (node: NodeRecord): boolean => {
     const message = byTalk.get(node.talk ?? "");
@@ -302,7 +302,7 @@ export function hasWordsInCommon(
   return path.every((node) => node.source !== "answer" || isRepeated(node));
 }
 
-/** The branch of this agent that ends at this message, or at another part or choice of the same answer. */
+/** The branch of this agent that ends at this message, or at another message or alternative of the same answer. */
 function branchEndingAt(
   log: SessionLog,
   node: NodeRecord,
@@ -317,7 +317,7 @@ function branchEndingAt(
   return [...log.branches.values()].slice(-maxCompared).findLast(isEnd);
 }
 
-/** Whether there are answers that this session never gave: they come from another conversation. */
+/** Whether the request has answers that this session never gave, so that they must come from another conversation. */
 function bringsOthers(log: SessionLog, messages: readonly LogMessage[]): boolean {
   const answers = messages.filter(({ role }) => role === "assistant");
   if (answers.length === 0) return false;
@@ -328,9 +328,9 @@ function bringsOthers(log: SessionLog, messages: readonly LogMessage[]): boolean
 }
 
 /**
- * Whether a branch has no messages off its path: its client left nothing behind, and no answer had a second choice. An answer
- * that was broken off, or that the client spells differently, does not count, because it says no more than the answer on the
- * path. Lookups belong to their answer.
+ * Whether a branch has no messages off its path: its client abandoned none, and no answer has an alternative. An answer that was
+ * cut off, or that the client spells differently, does not count, because it adds nothing to the answer on the path. Lookups
+ * belong to their answer.
  */
 export function isAlone(log: SessionLog, { record }: BranchState): boolean {
   if (record.left !== undefined) return false;
@@ -343,7 +343,10 @@ export function isAlone(log: SessionLog, { record }: BranchState): boolean {
   return true;
 }
 
-/** Whether all words of a message are already in the messages of the path. Answers with the same call ids may still say different things. */
+/**
+ * Tells whether all words of a message are already on the path. Equal call ids are not enough, because such answers may still say
+ * different things.
+ */
 function repeatedOn(log: SessionLog, path: readonly NodeRecord[]): (node: NodeRecord) => boolean {
   const talks = new Set(path.map(({ talk }) => talk));
   const words = new Set(path.flatMap(({ seq }) => log.words.get(seq) ?? []));

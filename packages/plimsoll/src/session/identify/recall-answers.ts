@@ -66,7 +66,7 @@ function hasRivals({ answersBelow }: SessionLog, parent: number | null): boolean
 
 interface RecalledMarks {
   readonly marks: ReadonlyMap<number, Marks>;
-  /** Marks of answers as their clients have sent them back. */
+  /** By message number: marks of an answer in the words in which its client sent it back. */
   readonly spellings: ReadonlyMap<number, Marks>;
 }
 
@@ -91,7 +91,10 @@ async function marksIn(
   return { marks, spellings };
 }
 
-/** Whether the request contains an answer that is not at the same place in the log, which means that the client has respelled or moved it. */
+/**
+ * Whether the request contains an answer that is not at the same place in the log, which means that the client has reworded or
+ * moved it.
+ */
 export function bringsAnswers(
   log: SessionLog,
   {

@@ -21,7 +21,9 @@ export interface RefreshedRequest {
   readonly hints: SessionHints;
 }
 
-/** Contract: `recallAnswers` has been called for this log. */
+/**
+ * Whether a request under another credential may continue the session. Contract: `recallAnswers` has been called for this log.
+ */
 export function mayGoOn(log: SessionLog, asked: RefreshedRequest): boolean {
   return carriesWholeBranch(log, asked) || isGuest(log, asked);
 }

@@ -6,7 +6,7 @@ export interface SessionShelf {
   put(log: SessionLog): void;
   get(id: string): SessionLog | undefined;
   byClientKey(tenant: string, wire: string, clientKey: string): string | undefined;
-  /** Ids of sessions that recorded an answer with one of these talks. Sessions with the first talk come first. */
+  /** Ids of sessions that recorded an answer with one of these hashes (`Link.talk`). Sessions with the first hash come first. */
   byAnswers(query: ShelfQuery): ReadonlySet<string>;
   /** Call this when messages were added, so that the next request finds the session. */
   noteAnswers(log: SessionLog): void;
@@ -29,7 +29,7 @@ export interface ShelfLimits {
 interface SessionEntry {
   readonly log: SessionLog;
   readonly keys: Set<string>;
-  /** Answers up to this number are in the index. */
+  /** Answers up to this message number are in the index. */
   noted: number;
   messages: number;
 }

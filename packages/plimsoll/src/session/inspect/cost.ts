@@ -20,7 +20,7 @@ export interface ModelCost extends CostFigures {
 export interface CostReport extends CostFigures {
   readonly sessions: number;
   readonly models: readonly ModelCost[];
-  /** There are more sessions or turns than were added up. Only the newest were. */
+  /** True if there are too many sessions or turns to add up, so that the figures cover only the newest. */
   readonly isPartial: boolean;
 }
 

@@ -26,7 +26,7 @@ export interface LearningWorld {
 const maxSketches = 50_000;
 /** Sketches by the hash of their message. */
 export type Sketches = BoundedMap<string, Sketch>;
-/** By `replacedKey`. */
+/** Messages in which edits replaced parts, by `replacedKey`. */
 export type ReplacedMessages = BoundedMap<string, Replaced>;
 
 export function noneLearned<T>(): BoundedMap<string, T> {
@@ -125,7 +125,7 @@ export async function learnReplaced(
   }
 }
 
-/** Counts as the model of the last turn does. */
+/** The ruler that counts as the model of the last turn does. */
 function rulerOf(targets: Targets, { wire, lastTurn }: Pick<Place, "wire" | "lastTurn">): Ruler {
   const { provider = wire.name, model = "" } = lastTurn ?? {};
   return targets.resolve(provider, wire, { model }).ruler;

@@ -16,7 +16,7 @@ import { scaleOf } from "../measure/branch-counters.ts";
 import { readableMessage } from "./readable-parts.ts";
 
 export interface Range {
-  /** Numbers in the log, both ends included. */
+  /** Numbers of the first and the last message in the log, both included. */
   readonly first: number;
   readonly last: number;
   readonly branch?: string;
@@ -52,7 +52,7 @@ export async function detailsOf(
   };
 }
 
-/** The path to the first message of the range. If several branches share it: the wanted one, else the one of the last turn. */
+/** The path to the first message of the range. Among several branches, takes the wanted one, or else that of the last turn. */
 function pathThrough(
   log: SessionLog,
   { first, branch: wanted }: Range,

@@ -69,7 +69,7 @@ function kindOf(role: Message["role"], part: Part): SegmentKind {
   return part.kind === "opaque" && part.isTools === true ? "tools" : role;
 }
 
-/** By length, because the parts of one message are more or less in the same language. */
+/** Divides a message by the length of its parts, because they are more or less in the same language. */
 function sharesOf({ role, parts }: Message): Sketch["shares"] {
   const sizes: { kind: SegmentKind; size: number }[] = [];
   for (const part of parts) {

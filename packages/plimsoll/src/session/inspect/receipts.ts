@@ -7,7 +7,7 @@ const pageEvents = 500;
 /** Maximum number of receipts. Only the newest are returned, because people ask for those. */
 const receiptsMax = 1000;
 
-/** Oldest first. */
+/** The receipts of a session, oldest first. */
 export async function receiptsOf(
   store: Pick<Store, "events">,
   session: string,

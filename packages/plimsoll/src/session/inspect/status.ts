@@ -81,7 +81,7 @@ interface Looked {
 
 const emptyLook: Looked = { length: 0 };
 
-/** Looks at the branch that was last sent, else at the first one. */
+/** Looks at the branch that was last sent, or at the first one if there is no such branch. */
 function lookAt(snapshot: SessionSnapshot, wanted: string): Looked {
   const log = restoreLog(snapshot);
   const [first] = log.branches.values();

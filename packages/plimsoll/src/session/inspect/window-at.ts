@@ -1,4 +1,4 @@
-/** The place of a picture: a branch of a stored session, its view at some point, and its last turn. */
+/** Finds the content of a window picture: a branch of a stored session, its view at some point, and its last turn. */
 
 import type { TokenScale } from "../../budget/token-scale.ts";
 import type { Edit } from "../../message/edit.ts";
@@ -14,7 +14,7 @@ import { scaleOf } from "../measure/branch-counters.ts";
 
 export interface PictureOptions {
   readonly branch?: string;
-  /** The view with the edits of that point, but with all messages, later ones included. */
+  /** An earlier point. The view then has the edits of that point, but all messages, including later ones. */
   readonly at?: RestorePoint;
 }
 

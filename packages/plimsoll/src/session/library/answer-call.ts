@@ -29,8 +29,8 @@ export interface AskedTurn {
 }
 
 /**
- * Null if the call is not for one of Plimsoll's tools. Calls are answered one after
- * the other, because each gets the room that the previous ones left.
+ * Answers a call. Returns null if the call is not for one of Plimsoll's tools. Calls are answered one after the other, because
+ * each gets the room that the previous ones left.
  */
 export async function answerCall(
   context: Pick<TurnContext, "own" | "exclusively" | "config">,
@@ -60,7 +60,7 @@ export async function answerCall(
   });
 }
 
-/** Other results may have taken the room meanwhile, so checking and taking it is one step. */
+/** Checks the room for an answer and takes it in one step, because other results may have taken room meanwhile. */
 function taken({ draft, budget }: AskedTurn, asked: OwnAsked, answer: OwnAnswer): AnsweredCall {
   const { offer, call } = asked;
   const whole = messageFor(asked, answer);

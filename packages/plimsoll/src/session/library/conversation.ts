@@ -122,7 +122,7 @@ async function useRuler(
   take(state, sentMessages, messages);
 }
 
-/** Continues the conversation with the first choice of an answer. Returns its tokens. */
+/** Continues the conversation with an answer; if the model gave several alternatives, with the first. Returns its tokens. */
 export async function takeAnswer(
   context: Pick<TurnContext, "facts">,
   state: SessionState,

@@ -115,7 +115,7 @@ function resultsIn(
   });
 }
 
-/** Previews from `tool_output_mode` were not part of the grant. They are added only if they still fit. */
+/** Replaces results with references. Previews (`tool_output_mode`) were not part of the grant and are added only if they fit. */
 async function replace(world: FitWorld, draft: Draft, leaving: Leaving): Promise<void> {
   await draft.path.load();
   const briefs = await briefsOf(world, draft, leaving);

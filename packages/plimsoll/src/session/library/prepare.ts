@@ -70,7 +70,9 @@ export async function prepare(
   return handOver(context, state, { opened, read, budget });
 }
 
-/** Switches to the log that everyone else uses. The store may have moved on, or the log may have been evicted and read again. */
+/**
+ * Switches to the current log of the session. The old one may no longer match the store, or may have been evicted from memory.
+ */
 async function followLog(context: TurnContext, state: SessionState, ruler: Ruler): Promise<void> {
   if (state.log.isAbandoned) await reopen(context, state, ruler);
   else state.log = await context.sessions.current(state.log);
@@ -141,7 +143,7 @@ interface Opened {
   readonly budget: TurnBudget;
 }
 
-/** Makes the turn the session's open one and starts its tool budget. */
+/** Makes this turn the open turn of the session and starts its tool budget. */
 async function handOver(
   { pricesOf }: TurnContext,
   state: SessionState,

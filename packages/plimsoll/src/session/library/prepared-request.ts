@@ -28,7 +28,7 @@ import type { PreparedTurn, SessionState } from "./state.ts";
 export interface PrepareOptions extends ToolRules {
   /** `provider/model`, e.g. `anthropic/claude-sonnet-5`. */
   readonly target: string;
-  /** For providers with several wires, for example openai-responses instead of openai-chat. */
+  /** The wire to use if the provider has several, for example openai-responses instead of openai-chat. */
   readonly wire?: WireName;
   /** One text, or sections. Plimsoll puts sections that change from turn to turn after the conversation. */
   readonly system?: string | readonly PromptSection[];
@@ -153,7 +153,7 @@ function outputOf(wire: Wire, options: PrepareOptions, target: Target): OutputSi
   };
 }
 
-/** Empty if the fields cannot be read, because then they say nothing about the answer's length. */
+/** Reads the settings in a request body. Empty if the body cannot be read. */
 function readPlans(wire: Wire, body: Uint8Array): Partial<WireRequest> {
   try {
     return wire.body.read(body, readSlices(body));

@@ -102,7 +102,9 @@ export function searchedIn(
   return isNative ? { isListed: (name) => catalogue.has(name) } : {};
 }
 
-/** At the end of the conversation, but before an answer that the caller has begun. */
+/**
+ * Adds the text that changes from turn to turn at the end of the conversation, but before an answer that the caller has begun.
+ */
 function withTail(
   wire: Wire,
   messages: readonly JsonObject[],

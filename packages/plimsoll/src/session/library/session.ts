@@ -39,14 +39,14 @@ export type { WireOfProvider } from "./prepare.ts";
 /** Contract: one call at a time. Appended messages are stored with the next commit. */
 export interface Session {
   readonly id: string;
-  /** A message in any wire format or the neutral form. */
+  /** Appends a message in any wire format or the neutral form. */
   append(message: JsonObject | Message): Promise<void>;
   prepare<Request = JsonObject>(options: PrepareOptions): Promise<PreparedTurn<Request>>;
   /** Call this with the provider's error if it rejected the request as too long. Send the returned turn instead. */
   overflowed<Request = JsonObject>(error: unknown): Promise<PreparedTurn<Request> | undefined>;
-  /** A response, or the stream of its events. `unsaved`: the store failed; Plimsoll will try again. */
+  /** Records an answer: a response, or the stream of its events. `unsaved`: the store failed; Plimsoll will try again. */
   commit(answer: unknown): Promise<Saved>;
-  /** For a call to one of Plimsoll's own tools. Null: it is not one of them, so run it yourself. */
+  /** Answers a call to one of Plimsoll's own tools. Null: the tool is not Plimsoll's, so run it yourself. */
   answer(call: ToolCallPart): Promise<AnsweredCall | null>;
   /** Tells whether a call's result fits as it is, as a handle, or not at all. */
   readonly toolBudget: SessionToolBudget;
@@ -164,7 +164,7 @@ export function createSession(
   };
 }
 
-/** The log may have been evicted from memory and read from the store again since then. */
+/** The draft with the current log, which may have been evicted from memory and read from the store again. */
 async function currentDraft(
   { sessions }: Pick<TurnContext, "sessions">,
   draft: Draft,
@@ -221,7 +221,7 @@ const statuses = {
 
 interface ReadAnswer {
   readonly answer: Answer;
-  /** The error while the stream was read. The answer contains everything received until then. */
+  /** The error that occurred while the stream was read. The answer contains everything received until then. */
   readonly failure?: string;
 }
 

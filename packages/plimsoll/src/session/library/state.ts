@@ -35,7 +35,7 @@ export interface SessionState extends ConversationState, MadeState {
 export interface ConversationState {
   wire: Wire | undefined;
   readonly sentMessages: JsonObject[];
-  /** For each message. `sumsBefore` has the sum of all messages before it. */
+  /** One link for each message. `sumsBefore` has the sum of all messages before it. */
   readonly links: Link[];
   readonly messages: LogMessage[];
   readonly sumsBefore: Sum[];

@@ -42,7 +42,8 @@ export type CallOf = Pick<ToolCallPart, "id" | "name">;
  */
 export interface SessionToolBudget {
   /**
-   * A result: text, JSON, neutral parts, or an Error. A granted result takes its room at once. Append the message of the grant.
+   * Reserves room for a result: text, JSON, neutral parts, or an Error. A granted result takes its room at once. Append the
+   * message of the grant.
    */
   reserve(call: CallOf, output: unknown): ToolGrant;
   /** Returns what `reserve` would return now, but takes no room. */
@@ -93,7 +94,7 @@ export interface TurnBudget {
 export type Denial = (next: LastTurn) => boolean;
 
 export interface BudgetedAnswer {
-  /** Before calibration. */
+  /** Size of the answer, before calibration. */
   readonly tokens: number;
   readonly calls: number;
   /** Input tokens that the provider reported for the request. */
@@ -285,7 +286,7 @@ function denialOf({ target, projection }: Fitted, inputTokens?: number): Denial 
     next.target.limit.named - next.projection.head <= roomThen + headThen * headSlack;
 }
 
-/** Undefined if the output has nothing that a reference could replace. */
+/** The output with references in place of its long texts. Undefined if it has nothing that a reference could replace. */
 function withReferences({ name }: CallOf, output: Output): Output | undefined {
   if (!output.content.some(isReferable)) return undefined;
   const content = output.content.map((part) =>

@@ -46,7 +46,7 @@ function jsonOf(given: unknown): string {
   }
 }
 
-/** Part kinds allowed in a result. A list of anything else is JSON. */
+/** Whether a value is a part that a result may contain. A list of anything else is JSON. */
 function isPart(value: unknown): value is Part {
   if (!isObject(value)) return false;
   switch (value["kind"]) {

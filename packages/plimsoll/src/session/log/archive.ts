@@ -31,7 +31,9 @@ export function partContent(
     : message.subarray(splice.start, splice.end);
 }
 
-/** Contract: `content` begins and ends between characters. A page is empty only at the end. */
+/**
+ * Reads a page of archived content. Contract: it begins and ends between characters, and is empty only at the end of the content.
+ */
 export async function readArchived(
   store: Store,
   record: ArchiveRecord,

@@ -49,7 +49,7 @@ export function hasSameWords(
   return isSame || hasWordsOf(log, seq, message);
 }
 
-/** The answer that a message repeats without adding anything. Compares calls; without calls, texts. */
+/** The answer that a message repeats without adding anything. Compares calls, or texts if the message has no calls. */
 export function echoIn({ answerByMark }: SessionLog, { marks }: Marked): Echo | undefined {
   if (marks === undefined) return undefined;
   const { calls, texts, shortTexts, allTexts } = marks;

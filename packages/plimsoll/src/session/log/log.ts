@@ -120,7 +120,7 @@ export interface KnownView {
   readonly view: View;
   readonly edits: number;
   readonly length: number;
-  /** The deepest message on this path at which an edit is anchored. */
+  /** The last message on this path at which an edit is anchored. */
   readonly deepest: { readonly index: number; readonly chain: string };
 }
 
@@ -145,8 +145,8 @@ export interface LogMessage {
   /** The identity in earlier versions of Plimsoll, if it differs. They gave some different messages the same identity. */
   readonly oldIdentity?: string;
   /**
-   * Hash of what it says, without the details that clients drop or change from turn to turn. Null: it says nothing. Absent:
-   * equal to its identity.
+   * Hash of the content, without the details that clients drop or change from turn to turn. Null: there is no other content.
+   * Absent: equal to the identity.
    */
   readonly essence?: string | null;
   /** Identity with masked digits. Only system messages have it. */
@@ -182,7 +182,7 @@ export interface Link {
   readonly isLeading: boolean;
 }
 
-/** The message that another one repeats, and whether it repeats all of it. */
+/** The message that an echo repeats, and whether the echo repeats all of that message. */
 export interface Echo {
   readonly of: number;
   readonly isWhole: boolean;
@@ -190,7 +190,7 @@ export interface Echo {
 
 export interface MarkedAnswer {
   readonly seq: number;
-  /** Number of its calls; without calls, number of its texts. */
+  /** Number of the answer's calls, or of its texts if it has no calls. */
   readonly size: number;
 }
 
@@ -254,7 +254,7 @@ export function restoreLog(snapshot: SessionSnapshot): SessionLog {
   return log;
 }
 
-/** The memory of a branch that an earlier version stored. It kept only the debt. */
+/** The memory of a branch that an earlier version of Plimsoll stored. That version kept only the debt. */
 function oldBranchMemory({ counters }: BranchRecord): BranchMemory {
   const { debtUsd } = counters ?? {};
   return debtUsd === undefined ? blankBranch : { ...blankBranch, debtUsd };
@@ -345,7 +345,7 @@ function talkAfter({ talk }: Link, { identity, essence = identity }: Identified)
   return essence === null ? talk : nextChain(talk, essence);
 }
 
-/** Talks as earlier versions computed them: by identity alone. */
+/** `Link.talk` of each message as earlier versions computed it, from the identities alone. */
 export function oldTalksOf(wire: string, messages: readonly LogMessage[]): readonly string[] {
   const talks: string[] = [];
   let [talk, isLeading] = [chainRoot(wire), true];

@@ -55,7 +55,7 @@ export interface ToolMemory {
   readonly undeferrable?: string;
   /** Tools that the searches of one turn have found. Later searches of the same turn do not push them out. */
   readonly found?: { readonly turn: string; readonly names: readonly string[] };
-  /** The names of Plimsoll's tools, if a client already uses the usual ones. Set once this was announced. */
+  /** The names of Plimsoll's tools, if the client's tools already use the default names. Set once this was announced. */
   readonly renamed?: string;
 }
 
@@ -70,7 +70,7 @@ export interface ClientMemory {
 }
 
 export interface SessionMemory {
-  /** By target. */
+  /** Corrections of token counts, by target. */
   readonly calibrations: Readonly<Record<string, Calibration>>;
   /** By target: the window that Plimsoll assumes after the provider refused a request without naming a figure. */
   readonly windows: Readonly<Record<string, number>>;
@@ -106,9 +106,9 @@ export interface Rewritten {
 
 export interface TakenTokens {
   readonly input: number;
-  /** Input plus the answer that was given. */
+  /** Tokens of the input plus the answer that was given. */
   readonly used: number;
-  /** Input plus the answer length that the request asked for. Not every server reserves room for that. */
+  /** Tokens of the input plus the answer length that the request asked for. Not every server reserves room for that length. */
   readonly total: number;
 }
 

@@ -144,7 +144,10 @@ export function indexOn(path: Path, log: Indexed): IndexOf {
   return Object.assign(indexOf, { ...isOwn, piecesOf: piecesOn(path, { nodes, echoes }) });
 }
 
-/** A sub-agent has its own limit. Messages that are taken out for it stay in the view of the agents that share them. */
+/**
+ * Tells which branches have active edits on this path. A sub-agent has its own limit, so messages that are taken out for it stay
+ * in the view of the agents that share them.
+ */
 function ownOn({ branch }: Path, { nodes, branches }: Indexed): Pick<IndexOf, "isOwn"> {
   // Most sessions have only one branch.
   if (branch === undefined || nodes === undefined || (branches?.size ?? 0) < 2) return {};

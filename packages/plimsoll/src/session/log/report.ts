@@ -22,7 +22,9 @@ export function reportWarning({ log, turn }: ReportedTurn, filled: number, limit
   });
 }
 
-/** Reported once per conversation, because the names stay the same. */
+/**
+ * Reports the names of Plimsoll's tools if they had to change. Once per conversation is enough, because the names stay the same.
+ */
 export function reportRenamed(
   { log, turn }: ReportedTurn,
   branch: BranchState,

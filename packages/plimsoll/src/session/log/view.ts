@@ -38,7 +38,7 @@ export interface View {
   readonly edits: readonly Edit[];
   /** Gaps do not overlap, and are in the order of the path. */
   readonly gaps: readonly Gap[];
-  /** By index of the message. Never inside a gap. */
+  /** Replaced parts, by index of the message. A message inside a gap has none. */
   readonly replacements: ReadonlyMap<number, readonly Replacement[]>;
   /** Texts that Plimsoll adds after a message, by the index of the message. */
   readonly notes: ReadonlyMap<number, readonly string[]>;
@@ -76,7 +76,7 @@ export interface Pieces extends Range {
   readonly isWhole: boolean;
 }
 
-/** A lookup belongs to its answer, so it is active wherever the answer is. */
+/** Whether an edit applies to a path. A lookup belongs to its answer, so it applies wherever the answer is. */
 function holdsOn(indexOf: IndexOf, edit: Edit): boolean {
   const { action } = edit;
   return action.kind === "expand"
@@ -168,7 +168,9 @@ export function countOfEdits({ edits }: Pick<View, "edits">): number {
   return edits.filter(({ action }) => action.kind !== "expand").length;
 }
 
-/** Lookups do not change the mark, because they are part of the conversation and not a decision of Plimsoll. */
+/**
+ * Identifies a view. Lookups do not change the mark, because they are part of the conversation and not a decision of Plimsoll.
+ */
 export function markOf(view: Pick<View, "edits">): ViewMark {
   const last = view.edits.findLast(({ action }) => action.kind !== "expand")?.seq ?? 0;
   return { edits: countOfEdits(view), last };
@@ -180,7 +182,8 @@ export function markOf(view: Pick<View, "edits">): ViewMark {
  * First it selects the edits that were made for this path. The path must pass through the edit's anchor, and the edit must come
  * from this branch or from one that this branch came from. A lookup (`expand`) is selected wherever its answer is on the path.
  * Then it drops reverted edits, from the newest back. A revert cancels one edit. A restore cancels every edit between `to` and
- * itself, except lookups. A later revert or restore can cancel either of them. The rest is applied by number, never by clock:
+ * itself, except lookups. A later revert or restore can cancel either of them.
+ * It applies the other edits in the order of their numbers, not of their times:
  * - `remove` and `fold` make gaps. A later one swallows every gap that it overlaps: the gap grows, and the later text is shown.
  * - `replace`: for the same part of a message, the later edit wins. `insert`: all notes after a message are shown, in order.
  * - `tools`: the last edit wins. `pin`: every pin counts. `expand`: for the same answer, the first edit wins.

@@ -62,7 +62,7 @@ export interface OwnWorld {
   readonly search?: Omit<SearchWorld, "store" | "vectors" | "count">;
 }
 
-/** In tokens. With less room, an answer would say nothing. */
+/** Minimum room for an answer, in tokens. An answer in less room would be of no use. */
 const leastRoomTokens = 200;
 const budgetTokens = { usual: 2000, max: 8000 };
 /** Longer texts are counted in pieces of this many characters. Each piece adds at most one token. */

@@ -60,7 +60,7 @@ export async function openMessage(
   return textOf(what, encoded(readableText(message, tools)));
 }
 
-/** Undefined if the body cannot be a message of this wire. */
+/** The message in a stored body. Undefined if the body cannot be a message of this wire. */
 export function decode(wire: Wire | undefined, body: Uint8Array): Message | undefined {
   let json: JsonValue;
   try {

@@ -13,7 +13,7 @@ export function callsOf({ parts }: Message): readonly (readonly [id: string, nam
   );
 }
 
-/** Some wires carry tool results in the user's messages. */
+/** The speaker of a message. It may differ from the role, because some wires carry tool results in the user's messages. */
 export function speakerOf({ role, parts }: Message): Role {
   const isResult = parts.length > 0 && parts.every(({ kind }) => kind === "tool-result");
   return isResult ? "tool" : role;
@@ -22,7 +22,7 @@ export function speakerOf({ role, parts }: Message): Role {
 /** Maximum number of tool names in a title. */
 const namesMax = 3;
 
-/** `assistant`, `user`, `tool result of read_file`. */
+/** The title of a message, such as `assistant`, `user` or `tool result of read_file`. */
 export function titleOf(message: Message, tools: ToolNames): string {
   if (speakerOf(message) !== "tool") return message.role;
   const names = message.parts.flatMap((part) =>

@@ -56,7 +56,7 @@ export interface SearchedMessage {
   /** Its number in the session. */
   readonly number: number;
   readonly role: Role;
-  /** `assistant`, `tool result of read_file`. */
+  /** For example `assistant` or `tool result of read_file`. */
   readonly title: string;
   readonly text: string;
 }

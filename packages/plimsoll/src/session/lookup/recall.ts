@@ -186,7 +186,7 @@ function* wordsOf(texts: readonly string[]): Generator<string> {
   for (const text of texts) yield* plainWords(text);
 }
 
-/** `[stamp] Name: …` or `Name: …`. A name that occurs only once is not a speaker. */
+/** Matches `[stamp] Name: …` or `Name: …`. A name that occurs only once is not a speaker. */
 const spoken = /^(?:\[[^\]\n]{1,60}\] )?([^:\n]{1,40}):/;
 
 function speakersOf(texts: readonly string[]): readonly string[] {

@@ -10,9 +10,9 @@ import type { Scope } from "./scope.ts";
 export interface Owner {
   /** Undefined: the owner, who sees everything. */
   readonly tenant: string | undefined;
-  /** If set, nothing of another session is opened. */
+  /** If set, only content of this session is opened. */
   readonly session: string | undefined;
-  /** If set, nothing of another branch is opened. */
+  /** If set, only content that this branch may look up is opened. */
   readonly scope?: Scope | undefined;
 }
 

@@ -18,7 +18,7 @@ import type { Scope } from "./scope.ts";
 export type SearchOutcome =
   | {
       readonly kind: "found";
-      /** Best first. */
+      /** The passages found, best match first. */
       readonly passages: readonly SessionPassage[];
       /** Messages before this number were not searched, because there were too many. */
       readonly since?: number;

@@ -37,7 +37,7 @@ function entryOf({ number, title, text }: SessionPassage): string {
   return `#${number} ${title}\n${text}`;
 }
 
-/** The caller may count tokens differently from the search. */
+/** The passages that fit into the budget by the caller's count, which may differ from the count of the search. */
 export function withinBudget(
   passages: readonly SessionPassage[],
   budget: number,

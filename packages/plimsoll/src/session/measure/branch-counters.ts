@@ -10,7 +10,7 @@ export interface EndedTurn {
   /** Size of the request, in the provider's tokens. */
   readonly measurement: Pick<Measurement, "total" | "tools">;
   readonly answerTokens: number;
-  /** Absent if the provider reported none. */
+  /** Usage that the provider reported, if it reported any. */
   readonly usage?: Usage | undefined;
   readonly target: string;
   readonly calibration?: Calibration | undefined;

@@ -25,7 +25,7 @@ export interface Calibrations {
   isReported(log: SessionLog, target: Target): boolean;
   /** The provider has counted a preamble before reporting any usage. `preambleRatio`: its count divided by Plimsoll's. */
   expect(log: SessionLog, target: Target, preambleRatio: number): void;
-  /** `measured` is Plimsoll's count before correction. */
+  /** Learns from the tokens that a provider reported. `measured` is Plimsoll's count before correction. */
   observe(log: SessionLog, target: Target, measured: Measurement, reportedTokens: number): void;
 }
 

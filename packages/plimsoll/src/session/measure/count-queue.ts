@@ -15,7 +15,7 @@ export interface CountQueueOptions {
 }
 
 export interface CountQueue {
-  /** Undefined: the thread died, took too long or cannot be started, or too much is waiting already. */
+  /** Counts a text. Undefined: the thread died, took too long or cannot be started, or too much is waiting already. */
   count(tokenizerId: string, text: string): Promise<Count | undefined>;
   close(): Promise<void>;
 }
@@ -50,7 +50,7 @@ export function createCountQueue(options: CountQueueOptions): CountQueue {
     });
   };
 
-  /** Empty: the thread died, took too long, or cannot be started. */
+  /** Counts a batch in the thread. Empty: the thread died, took too long, or cannot be started. */
   const countThere = async (question: CountQuestion): Promise<readonly Count[]> => {
     try {
       const answer = await withTimeout(thread.ask(question), options.timeoutMs, tooSlow);

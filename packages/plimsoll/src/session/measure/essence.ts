@@ -1,4 +1,4 @@
-/** Hashes of what a message says: its essence, which survives respelling by clients; its words; and the pieces of an answer. */
+/** Hashes of a message: its essence, which stays the same if clients spell it differently; its words; and its pieces. */
 
 import { canonicalJson, type JsonValue } from "../../message/json.ts";
 import type { Message, Part, ToolCallPart } from "../../message/message.ts";
@@ -9,10 +9,10 @@ import type { Marks } from "../log/log.ts";
 const reminder = /^\s*<system-reminder>/;
 
 /**
- * Hash of what a message says, without the details that clients change. Texts count in one Unicode form, trimmed.
- * Reasoning and reminders do not count. A message with calls counts only by their names and ids, because a client may spell the
- * arguments differently. A server that numbers its calls gives several answers the same essence; their words distinguish them.
- * Null: the message says nothing.
+ * Hash of a message's content, without the details that clients change. Texts count in one Unicode form, trimmed. Reasoning and
+ * reminders do not count. A message with calls counts only by their names and ids, because a client may spell the arguments
+ * differently. A server that numbers its calls gives several answers the same essence; their words distinguish them. Null: the
+ * message has no content that counts.
  */
 export function essenceOf(role: Message["role"], parts: readonly Part[]): string | null {
   const calls = namedCalls(parts);
@@ -78,7 +78,7 @@ function wordsOfCall({ name, id, input }: ToolCallPart): CallWords {
   return { name, id, input: wordsOfInput(input) };
 }
 
-/** Matches what may be a number that does not fit into a double. Parsing it would lose digits. */
+/** Matches digits that may belong to a number too long for a double. Parsing such a number would lose digits. */
 const longNumber = /[0-9.]{16}|[0-9][eE][+-]?[0-9]/;
 
 /** The arguments in canonical form: no whitespace between them, and the keys in one order. */

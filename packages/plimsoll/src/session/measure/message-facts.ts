@@ -68,7 +68,7 @@ const bytesPerTick = 512 * 1024;
 export function createFactsReader(counter: Pick<SessionTokenCounter, "count">): FactsReader {
   const known = new BoundedMap<string, Facts>({ entries: maxFacts });
 
-  /** Reads a message that is new, or new to this ruler. Its texts are counted together with those of the others. */
+  /** Reads a message that is new, or new to this ruler. Its texts are counted together with those of other messages. */
   const readOne = async (wire: Wire, unread: Unread, ruler: Ruler): Promise<Countables> => {
     const isLarge = unread.bytes.length > largeBytes;
     if (isLarge) await nextTick();
@@ -184,7 +184,7 @@ interface Unread {
 
 interface Parsed {
   readonly json: JsonObject;
-  /** Parsing loses part of its content, so only its bytes distinguish it from others. */
+  /** Whether parsing loses part of the message, so that only its bytes distinguish it from other messages. */
   readonly isOdd: boolean;
   readonly hasNull: boolean;
 }
@@ -206,7 +206,7 @@ function parseMessage(wire: Wire, bytes: Uint8Array): Parsed {
 
 const decoder = new TextDecoder();
 const longNumber = /[0-9]{16}/;
-/** Matches what may be a number that does not fit into a double. Most texts have none, and are not parsed twice. */
+/** Matches digits that may belong to a number too long for a double. Most texts have none, and are not parsed twice. */
 const oddNumber = /[0-9.]{16}|[0-9][eE][+-]?[0-9]/;
 
 /** Keeps ids apart that differ only beyond 2^53, although JSON.parse reads them as the same number. */

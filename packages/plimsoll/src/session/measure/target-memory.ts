@@ -9,9 +9,9 @@ import type { NamedMemory, UnsavedMemories } from "../log/save.ts";
 
 export interface TargetMemory {
   readonly calibration?: Calibration;
-  /** The window that the provider has named, and until when Plimsoll believes it. */
+  /** The window that the provider has named, and the time until which Plimsoll uses this figure. */
   readonly window?: { readonly tokens: number; readonly until: number };
-  /** Until then, Plimsoll does not ask the server to defer tools. */
+  /** Until this time, Plimsoll does not ask the server to defer tools. */
   readonly distrustedUntil?: number;
 }
 

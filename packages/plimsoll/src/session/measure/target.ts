@@ -1,4 +1,4 @@
-/** Targets: how much of its model's window a request may use, and how it is counted. */
+/** Targets: how much of a model's window a request may use, and how the tokens of the request are counted. */
 
 import { BoundedMap } from "../../bounds/bounded-map.ts";
 import { findModel, type ModelFacts } from "../../budget/catalogue.ts";
@@ -54,11 +54,11 @@ export interface Targets {
 /** Maximum number of targets. Clients choose the names of models, so the number is bounded. */
 const maxKnown = 1000;
 /**
- * How long Plimsoll relies on what a provider said about its window, in milliseconds. A model may move to a larger window, and a server may learn to defer
- * tools.
+ * How long Plimsoll relies on a fact that it learned about a provider, in milliseconds. A model may move to a larger window, and
+ * a server may learn to defer tools.
  */
 const believedForMs = { window: 60 * 60 * 1000, distrust: 60 * 60 * 1000 };
-/** In tokens. A smaller window is a misunderstanding. */
+/** Minimum size of a window in tokens. If a provider seems to name a smaller one, that is a misunderstanding. */
 const windowMin = 256;
 
 export function createTargets(

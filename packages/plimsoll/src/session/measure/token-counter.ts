@@ -103,7 +103,7 @@ function upperBound(text: string): Count {
   return { tokens: Buffer.byteLength(text), certainty: "bound" };
 }
 
-/** The cost of counting. The unit is one character with a usual tokenizer. Hugging Face's are some thirty times slower. */
+/** The cost of counting. The unit is one character with most tokenizers. Those of Hugging Face are some thirty times slower. */
 function costOf(tokenizerId: string, text: string): number {
   return tokenizerId.startsWith("hf:") ? text.length * 32 : text.length;
 }

@@ -11,16 +11,16 @@ import { askModel, type ModelOutside, type ModelSettings } from "./ask-model.ts"
 export interface SummariserSettings extends ModelSettings, Prices {
   /** Maximum number of tokens of one summary. Default: 1,000. */
   readonly maxTokens?: number;
-  /** In milliseconds. Default: 10,000. */
+  /** Maximum time for one summary, in milliseconds. Default: 10,000. */
   readonly timeoutMs?: number;
-  /** Applies only if the prices are known. */
+  /** Maximum cost per day, in US dollars. Applies only if the prices are known. */
   readonly maxUsdPerDay?: number;
-  /** Default: 30. */
+  /** Maximum number of calls per hour. Default: 30. */
   readonly maxCallsPerHour?: number;
 }
 
 export interface SummariserOutside extends ModelOutside {
-  /** Milliseconds since 1970. */
+  /** The current time, in milliseconds since 1970. */
   readonly now: () => number;
 }
 
@@ -95,7 +95,7 @@ function tokensOf(usage: Usage | undefined): Tokens | undefined {
   return isWhole ? { inputTokens: usage.inputTokens, outputTokens: usage.outputTokens } : undefined;
 }
 
-/** Also stops waiting for work that ignores its signal. */
+/** Waits for work up to a time limit. Also stops waiting for work that ignores its signal. */
 async function withinTime<T>(
   run: (signal: AbortSignal) => Promise<T>,
   outer: AbortSignal,

@@ -120,7 +120,7 @@ interface Applying {
   readonly goalFor: (room: Room) => Goal;
 }
 
-/** In Plimsoll's own tokens. */
+/** The room for a compaction, in Plimsoll's own tokens. */
 interface Room {
   readonly limit: number;
   /** Tokens that no compaction takes out. */

@@ -350,7 +350,9 @@ async function append(
   });
 }
 
-/** Starts from the size of the last turn, and adds only the messages since then and the difference between the views. */
+/**
+ * Measures a view. Starts from the size of the last turn, and adds the messages since then and the difference between the views.
+ */
 async function measureWith(context: DraftWorld, place: Place, other: View): Promise<SteeredSize> {
   const { path, lastTurn } = place;
   const draft = await storedDraft(context, place);

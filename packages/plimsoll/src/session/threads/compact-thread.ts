@@ -15,7 +15,7 @@ export interface CompactThreads {
   readonly excerpt: Strategy;
   /** Contract: never rejects. */
   makeReceipt(work: ReceiptWork): Promise<Receipt>;
-  /** The usual validator. */
+  /** Like `newViolations`, but in a thread if the texts are long. */
   validate(input: RuleTexts): Promise<readonly Finding[]>;
   close(): Promise<void>;
 }
@@ -29,13 +29,16 @@ export interface CompactThreadOptions {
 
 /** Work on a conversation of this size keeps the event loop busy for at most about 50 ms, whatever the content. */
 const usualInPlaceBytes = 32_768;
-/** In characters. Validation is far less work than an excerpt: a request of this size takes about 20 ms. */
+/**
+ * Maximum size of a request that is validated in this thread, in characters. Validation is far less work than an excerpt: a
+ * request of this size takes about 20 ms.
+ */
 const validatedInPlaceChars = 524_288;
-/** In milliseconds. Long enough for a busy machine, because without an excerpt the conversation would be truncated instead. */
+/** Maximum time for a job, in milliseconds. It is long, because without an excerpt the conversation would be truncated. */
 const timeouts = { excerpt: 60_000, receipt: 60_000 };
 /**
- * In milliseconds. The next compaction may come soon, and starting a thread takes longer than most excerpts. But a thread that
- * has worked on a long conversation keeps some 150 MB until it ends.
+ * How long an idle thread is kept, in milliseconds. The next compaction may come soon, and starting a thread takes longer than
+ * most excerpts. But a thread that has worked on a long conversation keeps some 150 MB until it ends.
  */
 const idleMs = { excerpt: 30_000, receipt: 5000 };
 const closedReason = "it was closed";

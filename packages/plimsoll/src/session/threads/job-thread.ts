@@ -6,7 +6,7 @@ import { type Asking, Thread } from "../../workers/thread.ts";
 
 export interface JobThreadOptions {
   readonly startWorker: () => Worker;
-  /** In milliseconds, counted from when the thread begins the job. */
+  /** Maximum time for a job in milliseconds, counted from when the thread begins the job. */
   readonly timeoutMs: number;
   readonly idleMs: number;
   /** Maximum number of jobs that wait while another one runs. */
@@ -37,7 +37,7 @@ export type JobNews =
   | { readonly kind: "begun" }
   | { readonly kind: "asks"; readonly number: number; readonly asked: unknown };
 
-/** In milliseconds. A thread that has not begun by then never will. */
+/** Maximum time until a thread begins a job, in milliseconds. A thread that has not begun by then never will. */
 const startMs = 20_000;
 
 export function createJobThread<A>(options: JobThreadOptions): JobThread<A> {

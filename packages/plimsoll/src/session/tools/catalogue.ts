@@ -64,12 +64,12 @@ export interface CatalogueParts {
   readonly vectors?: WordVectors;
 }
 
-/** A session uses one list at a time, but several sessions share a catalogue. */
+/** Maximum number of lists to remember. A session uses one list at a time, but several sessions share a catalogue. */
 const listsMax = 32;
-/** Maximum number of hits to search for tools that are not in the list yet. */
+/** Maximum number of search hits among which Plimsoll looks for tools that are not in the list yet. */
 const hitsMax = 200;
 
-/** Undefined if no tool can be deferred. */
+/** The catalogue of a request's tools. Undefined if no tool can be deferred. */
 export function catalogueOf(
   tools: readonly ListedTool[],
   parts: CatalogueParts,
@@ -165,7 +165,7 @@ interface Split {
   /** Tools that are never deferred, in the client's order, then the kept ones in the order in which they were selected. */
   readonly listed: readonly ListedTool[];
   readonly loaded: readonly ListedTool[];
-  /** Includes the loaded tools. */
+  /** Deferrable tools that were not kept, including the loaded ones. */
   readonly notKept: readonly ListedTool[];
 }
 
@@ -207,12 +207,12 @@ async function makeList(
 
 interface NativeParts {
   readonly first: readonly Uint8Array[];
-  /** Including the loaded tools. */
+  /** All elements of the list, including the loaded tools. */
   readonly whole: readonly Uint8Array[];
   readonly notKept: readonly ListedTool[];
 }
 
-/** For a provider that defers tools itself. */
+/** The list for a provider that defers tools itself. */
 async function nativeList(
   { defer }: NativeDeferral,
   { first, whole, notKept }: NativeParts,

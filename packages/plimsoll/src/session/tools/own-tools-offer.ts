@@ -32,11 +32,11 @@ export interface OwnOffer extends ToolList {
 
 export interface OfferReader {
   /**
-   * Undefined if the request has no tools, or too many tools of which none
-   * can be deferred. The caller decides whether to use the offer.
+   * The offer for the tools of a request. Undefined if the request has no tools, or too many tools of which none can be deferred.
+   * The caller decides whether to use the offer.
    */
   read(asked: AskedTools): Promise<OwnOffer | undefined>;
-  /** For tools in neutral form. `names` are further names that Plimsoll's tools must not use. */
+  /** Like `read`, but for tools in neutral form. `names` are further names that Plimsoll's tools must not use. */
   beside(given: GivenTools): Promise<OwnOffer | undefined>;
 }
 
@@ -86,7 +86,7 @@ export interface GivenTools {
   readonly target: Target;
 }
 
-/** A tool list usually stays the same for hundreds of turns. */
+/** Maximum number of offers to remember. A tool list usually stays the same for hundreds of turns. */
 const maxOffers = 200;
 /** Catalogues may be large. Maximum number of bytes of all of them together, not counting the newest. */
 const maxBytes = 32 * 1024 * 1024;
@@ -186,7 +186,9 @@ export function createOfferReader(
   };
 }
 
-/** The lists and the index made from a catalogue take about as much memory again. */
+/**
+ * Memory that an offer takes, in bytes. The lists and the index made from a catalogue take about as much as the catalogue itself.
+ */
 function bytesOf(offer: OwnOffer | undefined): number {
   const tools = offer?.catalogue?.tools ?? [];
   return 2 * tools.reduce((sum, { element }) => sum + element.length, 1024);
@@ -207,7 +209,9 @@ async function weigh(
   }));
 }
 
-/** Maximum share of the limit. In a smaller window, Plimsoll's tools would take more room than they are worth. */
+/**
+ * Maximum share of the limit that Plimsoll's tools may take. In a smaller window, they would take more room than they are worth.
+ */
 const mostShare = 0.12;
 
 export function worthItsRoom(

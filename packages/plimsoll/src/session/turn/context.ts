@@ -45,7 +45,7 @@ export interface Incoming {
   readonly body: Uint8Array;
   readonly hints: SessionHints;
   readonly priority?: 1 | 2 | 3;
-  /** Recorded and measured, but sent as it came. */
+  /** The request is recorded and measured, but sent as it came. */
   readonly isBypassed?: boolean;
   /** Starts a new session, unless the client names another one. */
   readonly isFreshSearch?: boolean;

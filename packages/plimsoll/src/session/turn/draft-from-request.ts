@@ -224,7 +224,8 @@ function narrowedTargets(
 }
 
 /**
- * If a provider accepted more than the known window, nobody knows its real window. Then Plimsoll refuses nothing because of it.
+ * If a provider accepted more than the known window, nobody knows its real window. Then Plimsoll refuses no request because of
+ * the known one.
  */
 function withTaken(target: Target, { memory: { taken } }: Pick<SessionLog, "memory">): Target {
   const { input = 0 } = taken[target.key] ?? {};

@@ -132,8 +132,8 @@ export async function endTurn(
 const maxErrorChars = 16 * 1024;
 
 /**
- * Every text of an upstream's failure passes through here before it is stored. A complete answer
- * stays as it came, because the client sends it back and Plimsoll must recognise it.
+ * Removes secrets from every text of an upstream's failure before it is stored. A complete answer stays as it came, because the
+ * client sends it back and Plimsoll must recognise it.
  */
 function withoutSecrets(result: TurnResult, credentialsOf: () => readonly string[]): TurnResult {
   const { error, answer, status } = result;
@@ -168,12 +168,12 @@ function harmlessAnswer(
   };
 }
 
-/** The client sees the input of the last round, but the sum of all rounds was paid for. */
+/** Usage of the whole turn. The client sees the input of the last round, but the sum of all rounds was paid for. */
 function usageOf({ rounds }: SentTurn, { answer }: TurnResult): Usage | undefined {
   return sumUsage(rounds?.usages ?? []) ?? answer?.usage;
 }
 
-/** The window was full before the answer was complete. The client has the answer already; the next turn makes room. */
+/** Notes that the window was full before the answer was complete. The client has the answer already; the next turn makes room. */
 function noteOverflow(world: EndingWorld, sent: SentTurn, { answer }: TurnResult): void {
   const { error, response } = answer ?? {};
   const body = error === undefined ? (response ?? null) : { error: { ...error } };
@@ -213,7 +213,7 @@ async function recordAnswer(
   }
 }
 
-/** Several choices are siblings, and the branch continues from the first. Returns the tokens of the answer. */
+/** Appends the answer and returns its tokens. Several choices become siblings, and the branch continues from the first. */
 async function appendAnswers(
   world: EndingWorld,
   sent: SentTurn,

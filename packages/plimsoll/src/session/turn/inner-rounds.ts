@@ -42,7 +42,7 @@ export interface InnerRounds {
   answered(answer: Answer): Promise<"done" | "again">;
   /** Messages of the inner rounds, which follow the client's own messages. */
   readonly elements: readonly Uint8Array[];
-  /** Their size in Plimsoll's tokens. */
+  /** Size of `elements`, in Plimsoll's tokens. */
   readonly tokens: number;
   /** The model may not call any more tools. */
   readonly isLast: boolean;
@@ -92,7 +92,7 @@ export interface RoundsWorld {
   readonly now: () => number;
 }
 
-/** Only if the request contains Plimsoll's tools. They stay in the list for all rounds of a turn. */
+/** Opens the inner rounds of a turn if its request contains Plimsoll's tools. These tools stay in the list for all rounds. */
 export function openRounds(
   world: RoundsWorld,
   draft: Draft,
@@ -235,7 +235,10 @@ function texts(all: readonly string[]): readonly Part[] {
   return all.map((text) => ({ kind: "text", text }));
 }
 
-/** Undefined if the tool is the client's. If searches use the provider's own form, so is a function with the search's name. */
+/**
+ * Plimsoll's tool that a call names. Undefined if it is the client's tool. If searches use the provider's own form, an ordinary
+ * function with the name of the search tool is the client's, too.
+ */
 export function ownToolOf(
   { own, catalogue }: OwnOffer,
   { name, isToolSearch }: Pick<ToolCallPart, "name" | "isToolSearch">,
@@ -246,7 +249,10 @@ export function ownToolOf(
   return tool === "tool_search" && isNativeSearch ? undefined : tool;
 }
 
-/** Uses the provider's own form if there is one. A search in that form that found nothing also gets its answer in that form. */
+/**
+ * The content of a result, in the provider's own form if there is one. A search in that form gets such an answer even if it found
+ * nothing.
+ */
 export function contentOf(
   { catalogue }: OwnOffer,
   { isToolSearch }: Pick<ToolCallPart, "isToolSearch">,

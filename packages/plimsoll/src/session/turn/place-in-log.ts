@@ -68,7 +68,7 @@ export async function placeInLog(world: PlacingWorld, read: ReadRequest): Promis
   return { turn, whole, placed };
 }
 
-/** Several credentials of one client may ask for the same session. */
+/** Name of the queue in which a request waits. Several credentials of one client may ask for the same session. */
 function queueOf({ tenant, hints: { clientKey }, isRefreshable }: Incoming): string {
   const isShared = isRefreshable === true && clientKey !== undefined;
   return `${isShared ? "" : tenant}\0${clientKey ?? ""}`;
@@ -144,7 +144,7 @@ async function sessionFor(
   return log;
 }
 
-/** The session was read without a fault, but another part of it was found damaged since then. */
+/** The error for a session that was read without a fault, but of which another part was found damaged since then. */
 function spoiltSession(session: string): PlimsollError {
   const message = `Session ${session} is damaged.`;
   return new PlimsollError("STORE_CORRUPT", message, { fields: { session } });

@@ -55,7 +55,7 @@ interface Expanding extends Pick<SentTurn, "draft" | "placed"> {
   readonly at: number;
 }
 
-/** The answer is everything after the request up to the answer's last message. */
+/** The edit that shows the inner rounds in place of an answer. The answer is everything after the request up to `answer`. */
 function editFor({ draft, placed, answer, inner, tokens, at }: Expanding): NewEdit | undefined {
   const { log, branch } = placed;
   const path = pathTo(log, answer.seq);
