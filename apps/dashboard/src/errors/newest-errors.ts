@@ -8,7 +8,7 @@ export function newestFirst(items: readonly ErrorRow[]): readonly ErrorRow[] {
   return items.toSorted((one, other) => other.at - one.at);
 }
 
-/** Whether the event may mean that there is a new error. Errors have no event of their own. */
+/** Whether the event may mean that there is a new error. Errors have no event of their own, but these events come with them. */
 export function mayHaveFailed(event: PlimsollEvent): boolean {
   switch (event.type) {
     case "degraded":

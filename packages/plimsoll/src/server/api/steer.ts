@@ -101,7 +101,7 @@ export const steerRoutes: readonly Route<ApiWorld>[] = [
   ),
   steer(
     "reset",
-    "Starts afresh: a handover replaces the conversation so far. If `recovery_mode` is `truncate` or `error`, Plimsoll does that instead.",
+    "Starts afresh: a handover replaces the conversation so far. If `recovery_mode` is not `fresh_start`, Plimsoll follows that setting instead.",
     z.strictObject({
       reason: text(
         500,

@@ -216,7 +216,10 @@ function isNamed({ input: { session } }: McpCall): boolean {
   return session !== undefined && session !== null && session !== "";
 }
 
-/** The session that the call names, or the newest one. A session of another tenant counts as missing. */
+/**
+ * The session that the call names, or the newest one. A session of another tenant counts as missing, so
+ * that nobody learns that it exists.
+ */
 async function chosenSession(call: McpCall): Promise<SessionRecord> {
   const { home, tenant, input } = call;
   const { session: id } = input;
