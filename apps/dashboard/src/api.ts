@@ -50,7 +50,7 @@ export interface Checkpoint {
   readonly branch: string;
 }
 
-/** Money in US dollars. Null means unknown, which is never zero. */
+/** Money is in US dollars. Null means unknown, not zero. */
 export interface CostReport {
   readonly sessions: number;
   readonly turns: number;

@@ -6,7 +6,7 @@ import { brief, wholePercent } from "plimsoll/watch/figures";
 /** Counts on the page: 12,345 · 1.2M · 3.4B */
 export const tokens: (count: number) => string = brief;
 
-/** 0.839 is 83%, so that a share just below a threshold, or not quite zero or one, does not look as if it had reached it. */
+/** A share in percent: 0.839 is 83%. A share just below a threshold, or not quite 0 or 1, must not look as if it had got there. */
 export function share(of: number): string {
   return of > 0 && of < 0.01 ? "<1%" : `${grouped(wholePercent(of))}%`;
 }
@@ -28,7 +28,7 @@ const steps = [
   { ms: 1000, unit: "s" },
 ] as const;
 
-/** The time since then: “12 s ago”. */
+/** The time since `at`, such as “12 s ago”. */
 export function ago(at: number, now: number = Date.now()): string {
   const passed = Math.max(0, now - at);
   const step = steps.find(({ ms }) => passed >= ms);
@@ -37,7 +37,7 @@ export function ago(at: number, now: number = Date.now()): string {
     : `${Math.floor(passed / step.ms)} ${step.unit} ago`;
 }
 
-/** 2026-01-31 14:05:09, in the reader's local time. */
+/** A time such as 2026-01-31 14:05:09, in the reader's local time. */
 export function timeOf(at: number): string {
   const date = new Date(at);
   if (Number.isNaN(date.getTime())) return "unknown";

@@ -118,7 +118,7 @@ class Live {
     return () => this.#ofAll.delete(handler);
   }
 
-  /** Calls the handler when the stream is back. By then, events that are not stored were missed, and requests may have failed. */
+  /** Calls the handler when the stream is back. Until then, unstored events were missed, and requests may have failed. */
   onReconnect(handler: () => void): () => void {
     this.#reconnected.add(handler);
     return () => this.#reconnected.delete(handler);

@@ -3,12 +3,12 @@
 import type { PlimsollEvent } from "plimsoll/events";
 import type { ErrorRow } from "../api.ts";
 
-/** Errors with the same time keep the service's order, which is also newest first. */
+/** Sorts errors, newest first. Errors with the same time keep the service's order, which is also newest first. */
 export function newestFirst(items: readonly ErrorRow[]): readonly ErrorRow[] {
   return items.toSorted((one, other) => other.at - one.at);
 }
 
-/** Errors have no event of their own, but these events come with them. */
+/** Whether the event may mean that there is a new error. Errors have no event of their own, but these events come with them. */
 export function mayHaveFailed(event: PlimsollEvent): boolean {
   switch (event.type) {
     case "degraded":

@@ -7,7 +7,7 @@ import { reasonWords } from "./reason-words.ts";
 
 type Edit = MessageDetails["edits"][number];
 
-/** The text that the model sees instead. Undefined if there is none. */
+/** The text that the model sees instead of the edited content. Undefined if there is none. */
 export function textOf({ action }: Edit): string | undefined {
   return "text" in action && action.text !== "" ? action.text : undefined;
 }

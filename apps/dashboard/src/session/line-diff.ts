@@ -2,7 +2,7 @@
 
 import { diffArrays } from "diff";
 
-/** A run of lines. The lines of one side, over all hunks in order, are the text of that side. */
+/** A run of lines. The lines of one side, joined over all hunks in order, are the whole text of that side. */
 export type Hunk =
   | { readonly kind: "same"; readonly lines: readonly string[] }
   | { readonly kind: "different"; readonly was: readonly string[]; readonly is: readonly string[] };

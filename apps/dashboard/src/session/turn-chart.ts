@@ -49,7 +49,7 @@ export interface ChartOptions {
   readonly series: TurnSeries;
   readonly marks: readonly Mark[];
   readonly look: ChartLook;
-  /** Also shows the size of the client's own requests. */
+  /** Whether the chart also shows the size of the client's own requests. */
   readonly hasBefore: boolean;
   readonly paths: typeof uPlot.paths;
   /** Index of the turn under the pointer, from 0. */
@@ -63,7 +63,7 @@ export interface Chart {
 
 /** With more turns than this, columns would be thinner than their gaps. */
 const columnsMost = 150;
-/** Both charts move together. */
+/** Key that connects both charts, so that their pointers move together. */
 const syncKey = "turns";
 
 function axisWidth(width: number): number {

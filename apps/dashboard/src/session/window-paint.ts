@@ -33,7 +33,7 @@ export interface Painting {
   readonly palette: Palette;
   /** Device pixels per CSS pixel. */
   readonly ratio: number;
-  /** All other kinds are faded. */
+  /** The kind to emphasise. All other kinds are faded. */
   readonly only?: SegmentKind | undefined;
   /** The label of the load line. */
   readonly label: string;

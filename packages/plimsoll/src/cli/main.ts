@@ -50,7 +50,7 @@ function collect(text: string, before: readonly string[] = []): readonly string[
   return [...before, text];
 }
 
-/** Exit code 0, 1 (failed) or 2 (wrong usage). */
+/** Runs a command and sets the exit code: 0 (done), 1 (failed) or 2 (wrong usage). */
 export async function main(argv: readonly string[]): Promise<void> {
   // The reader of the output may close it early.
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {

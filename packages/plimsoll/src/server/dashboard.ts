@@ -19,7 +19,7 @@ interface DashboardFile {
   readonly bytes: Uint8Array;
   readonly packed: Uint8Array;
   readonly tag: string;
-  /** The file's name changes with its content. */
+  /** True if the file's name changes with its content, so browsers may keep the file for good. */
   readonly isLasting: boolean;
 }
 
@@ -35,7 +35,7 @@ const types: ReadonlyMap<string, string> = new Map([
 /** Maximum number of files to read. The dashboard never has more. */
 const maxFiles = 100;
 
-/** Empty if the dashboard was not built. */
+/** Reads the dashboard's files. The result is empty if the dashboard was not built. */
 export function loadDashboard(folder: string = builtFolder): Dashboard {
   if (!existsSync(join(folder, "index.html"))) return new Map();
   const names = readdirSync(folder, { recursive: true, encoding: "utf8" })

@@ -1,4 +1,4 @@
-/** The service on one port: model routes, API, events, MCP and metrics. Limits and shutdown are here. */
+/** The service on one port: model routes, API, events, MCP and metrics. Sets time limits, and shuts the service down. */
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -36,7 +36,7 @@ export interface ServerOptions {
 export interface RunningServer {
   readonly url: string;
   readonly port: number;
-  /** Gives running answers some time to finish. */
+  /** Stops the service. Running answers get some time to finish. */
   close(): Promise<void>;
 }
 
@@ -44,7 +44,7 @@ export interface RunningServer {
 const headersTimeoutMs = 10_000;
 const requestTimeoutMs = 120_000;
 const maxConnections = 10_000;
-/** Running answers get this long to finish, well within the time that supervisors allow before they kill a process. */
+/** Time for running answers to finish. Supervisors wait much longer than this before they kill a process. */
 const shutdownMs = 2500;
 
 interface Service extends ServerOptions, ServiceWorld {

@@ -48,7 +48,7 @@ export async function runCompact(what: string | undefined, flags: CompactFlags):
 }
 
 /**
- * Handles cases of the kinds future and evidence, and skips all other lines. Contract:
+ * Handles cases of the kinds `future` and `evidence`, and skips all other lines. Contract:
  * answers in the order of the lines, and each answer uses only its own line.
  */
 export async function runCompactJsonl(
@@ -76,7 +76,7 @@ export async function runCompactJsonl(
 }
 
 /**
- * The case files count the tokens of a message's searchable form: its text, and then its calls.
+ * The texts of a message whose tokens the case files count: its text, and then its calls.
  * A line feed comes before each call, and the arguments are on lines of their own.
  */
 export function countedTexts(message: Message): readonly string[] {

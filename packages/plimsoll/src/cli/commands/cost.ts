@@ -64,7 +64,7 @@ function costText(report: CostReport): string {
       : [
           `No usage was reported for ${measured.estimated} of ${turns} turns. Their cost is estimated from their input at the full price, without their answers.`,
         ]),
-    `Tokens and US dollars. Measured: ${measured.usage} of ${turns} turns, the cache in ${measured.cache} of them. The savings and the cost of compactions are estimates: at the cache price, compared with the same requests without compactions.`,
+    `Figures are in tokens and US dollars. Providers reported the usage of ${measured.usage} of ${turns} turns, and cache figures for ${measured.cache} of them. Savings, at the cache price, and the cost of compactions, compared with the same requests without them, are estimates.`,
     ...report.models.map(sourceLine),
     ...(report.isPartial ? ["Only the newest sessions and turns are included."] : []),
   ].join("\n");

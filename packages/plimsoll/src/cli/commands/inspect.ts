@@ -45,7 +45,7 @@ interface InspectedUnit {
   readonly messages: string;
   readonly type: string;
   readonly isExchange: boolean;
-  /** 1 is the highest. Comes from `priority_areas` of the configuration. */
+  /** Priority of the unit, from `priority_areas` of the configuration. 1 is the highest. */
   readonly priority: number;
   readonly tokens: number;
   readonly begins: string;

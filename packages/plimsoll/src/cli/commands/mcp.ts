@@ -95,7 +95,7 @@ export async function serveStreams(streams: ServedStreams): Promise<void> {
 interface Unanswered {
   received(message: JSONRPCMessage): void;
   sent(message: JSONRPCMessage): void;
-  /** Contract: never rejects. Waits until `mostMs` have passed or `over` is aborted at the latest. */
+  /** Resolves when all requests are answered, when `mostMs` have passed, or when `over` is aborted. Contract: never rejects. */
   settled(mostMs: number, over: AbortSignal): Promise<void>;
 }
 

@@ -122,7 +122,7 @@ function answer(
 ): readonly string[] {
   const { query, budgetTokens, conversationId } = item;
   if (archive === undefined || archive.id !== conversationId) {
-    throw badLine(number, 'the last archive before it must have the same "conversationId"');
+    throw badLine(number, 'the last archive before this line has another "conversationId"');
   }
   if (typeof query !== "string") throw badLine(number, 'a recall needs "query", a text');
   if (typeof budgetTokens !== "number" || !(budgetTokens >= 0)) {

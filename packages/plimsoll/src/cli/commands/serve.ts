@@ -41,7 +41,7 @@ export async function runServe(flags: Flags, version: string): Promise<void> {
     warn,
   });
   await engine.warmUp();
-  // Reads the whole file in the background.
+  // Checks the store's whole file in the background.
   void engine.health.check();
   const server = await startServer({
     engine,
@@ -67,7 +67,7 @@ export async function runServe(flags: Flags, version: string): Promise<void> {
   if ((await telemetry.close()) === "unsent") process.exit();
 }
 
-/** The owner's token is shown only on a terminal. Any other output is kept in journals and files. */
+/** Shows the owner's token only on a terminal, because any other output may be kept in journals and files. */
 function dashboardLine(url: string, settings: Settings, token: string): string {
   if (process.stdout.isTTY === true) return `dashboard ${url}/#token=${token}`;
   const place = settings.token === undefined ? join(settings.data, "token") : "PLIMSOLL_TOKEN";

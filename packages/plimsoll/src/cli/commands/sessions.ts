@@ -44,7 +44,7 @@ const page = 500;
 interface LogFlags extends Flags {
   readonly full?: boolean;
   readonly json?: boolean;
-  /** Only messages on the path to the branch's tip, and messages recorded on this branch. */
+  /** Shows only this branch: the messages on the path to its tip, and all messages that were recorded on it. */
   readonly branch?: string;
 }
 

@@ -71,7 +71,7 @@ export async function runCompactSession(
   });
 }
 
-/** cp_7 is a checkpoint, 7 is an edit, and anything else is a time. */
+/** The point that the user typed: cp_7 is a checkpoint, 7 is an edit, and anything else is a time. */
 function pointOf(text: string): RestorePoint {
   if (text.startsWith("cp_")) return { checkpoint: text };
   if (/^\d{1,9}$/.test(text)) return { seq: Number(text) };
@@ -83,7 +83,7 @@ function pointOf(text: string): RestorePoint {
   );
 }
 
-/** Compacts as deeply as a turn would. */
+/** Compacts a stored session to the same goal that a turn would use. */
 export function compactStored(settings: Settings, session: string): Promise<Compacted> {
   return steerStored(settings, session, {
     action: "compact",

@@ -22,9 +22,9 @@ export interface ToolSearchFlags {
   readonly jsonl?: boolean;
 }
 
-/** Maximum number of bytes of a file, which is kept in memory. */
+/** Maximum size of a catalogue file in bytes. The whole file is kept in memory. */
 const fileBytesMax = 256 * 1024 * 1024;
-/** Maximum number of catalogues of one stream in memory. With one more, the oldest is forgotten. */
+/** Maximum number of catalogues of one stream that are kept in memory. Beyond this, the oldest is forgotten. */
 const cataloguesMax = 16;
 const descriptionCharsMax = 80;
 
@@ -132,7 +132,7 @@ function answer(
   if (catalogue === undefined)
     throw badLine(
       number,
-      'an earlier line must have a catalogue whose "set" equals its "catalogue"',
+      'no earlier line has a catalogue whose "set" equals the "catalogue" of this line',
     );
   if (typeof query !== "string") throw badLine(number, 'a search needs "query", a text');
   if (typeof k !== "number" || !Number.isInteger(k) || k < 1)
@@ -149,7 +149,7 @@ function toolsOf(value: JsonValue | undefined): readonly SearchedTool[] | undefi
   return Array.isArray(list) ? toolsOf(list) : undefined;
 }
 
-/** A tool without a name cannot be called. */
+/** One tool of a list. Undefined if it has no name, because then it cannot be called. */
 function toolOf(item: JsonValue): SearchedTool | undefined {
   const tool = plainTool(item);
   const named = toolOfAnyForm(tool);

@@ -8,7 +8,7 @@ import { type JsonObject, type JsonValue, parseObject } from "../../message/json
 /** Text in chunks of any size, as a stream delivers it. */
 export type Input = AsyncIterable<string | Uint8Array>;
 
-/** Maximum number of characters of a line, which is kept in memory. A longer line is not a conversation. */
+/** Maximum number of characters of a line. A line is kept in memory, and a longer one is not a conversation. */
 const lineCharsMax = 256 * 1024 * 1024;
 
 export interface Line {

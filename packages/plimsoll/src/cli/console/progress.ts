@@ -18,7 +18,7 @@ export interface Progress {
 export interface ProgressOptions {
   /** Total number of steps. Without it, or before the first step, the bar moves back and forth. */
   readonly total?: number;
-  /** The command prints data for programs. */
+  /** True if the command prints data for programs. No bar is shown then. */
   readonly json?: boolean | undefined;
   /** The command prints while it works. On a terminal its output shows the progress, and a bar would disturb its lines. */
   readonly isStreaming?: boolean;
@@ -92,7 +92,7 @@ export function mayShow(
   return readsInput !== true || stdin.isTTY !== true;
 }
 
-/** Without a screen, nothing is ever written. */
+/** Starts a bar on the screen. Without a screen, nothing is ever written. */
 export function startProgress(
   screen: ProgressScreen | undefined,
   label: string,
@@ -207,7 +207,7 @@ const terminalScreen: ProgressScreen = {
     const handlers = signals.map((signal) => {
       const handler = (): void => {
         call();
-        // Without the handler, the signal has its usual effect.
+        // Once the handler is removed, the same signal ends the process.
         process.off(signal, handler);
         process.kill(process.pid, signal);
       };

@@ -21,7 +21,7 @@ export interface RunningService extends NamedService {
 const fileName = "service.json";
 const timeoutMs = 2000;
 
-/** The service that this folder's file names, if it is alive. After a crash, the file names a dead one. */
+/** The running service that this folder's service file names. After a crash, the file names a dead one; then undefined. */
 export async function findService(data: string): Promise<RunningService | undefined> {
   const named = readServiceFile(data);
   if (named === undefined || !isAlive(named.pid)) return undefined;

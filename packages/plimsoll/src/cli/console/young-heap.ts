@@ -9,7 +9,7 @@ import { getHeapSpaceStatistics, setFlagsFromString } from "node:v8";
  */
 const mostBytes = 8 * 1024 * 1024;
 
-/** Contract: the growth factor must be 1 before the call. */
+/** Lets V8 grow the young generation up to `mostBytes`. Contract: V8's growth factor must be 1 before the call. */
 export function growYoungHeap(): void {
   let factor = 1;
   const steer = (): void => {

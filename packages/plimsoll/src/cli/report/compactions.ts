@@ -9,7 +9,7 @@ import { longList } from "./lists.ts";
 import { arrow, html, type Markup, nothing, shortened } from "./markup.ts";
 import { counted, percent, timeOf, whyCompacted } from "./words.ts";
 
-/** Maximum number of receipts in the report. It shows the newest; `plimsoll receipts` lists all. */
+/** Maximum number of receipts in the report. The newest are shown; `plimsoll receipts` lists all. */
 const mostReceipts = 200;
 const mostExamples = 3;
 const exampleChars = 160;

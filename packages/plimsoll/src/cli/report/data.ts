@@ -128,7 +128,7 @@ function modelsOf({ models }: CostReport): readonly string[] {
     .map(({ model }) => model.replace(/^unknown\//, ""));
 }
 
-/** Checkpoints, reverts and restores do not change the view themselves. */
+/** The active edits, without checkpoints, reverts and restores, which do not change the view themselves. */
 function holdingOf(edits: readonly Edit[]): readonly Edit[] {
   const reverted = revertedIn(edits);
   const isChange = ({ action: { kind } }: Edit): boolean =>
@@ -136,7 +136,7 @@ function holdingOf(edits: readonly Edit[]): readonly Edit[] {
   return edits.filter((edit) => isChange(edit) && !reverted.has(edit.seq));
 }
 
-/** Compactions by hand belong to no turn and have only receipts. */
+/** `receipts`: the number of receipts. They include compactions by hand, which belong to no turn. */
 function figuresOf(
   turns: readonly TurnRecord[],
   cost: CostReport,
@@ -171,7 +171,7 @@ function figuresOf(
   };
 }
 
-/** A turn that reached no provider sent nothing. */
+/** Whether the request of a turn reached the provider. */
 function wasSent({ usage, status, outcome }: TurnRecord): boolean {
   return usage !== undefined || (status !== "failed" && outcome !== "refused");
 }

@@ -9,7 +9,7 @@ import { arrow, html, type Markup, nothing, shortened } from "./markup.ts";
 import { messagesOf } from "./window.ts";
 import { counted, timeOf } from "./words.ts";
 
-/** Maximum number of groups of edits in the report. It shows the newest; `plimsoll edits` lists all. */
+/** Maximum number of groups of edits in the report. The newest are shown; `plimsoll edits` lists all. */
 const mostGroups = 60;
 const mostEditsInGroup = 60;
 const mostErrors = 50;
@@ -44,7 +44,7 @@ export function editList({ edits, picture }: Report): Markup {
   const groups = groupsOf(shaping).toReversed();
   const left = groups.slice(mostGroups).reduce((sum, group) => sum + group.edits.length, 0);
   return html`${longList(groups.slice(0, mostGroups).map((group) => editGroup(group, unitByEdit)))}
-${rest + left > 0 ? html`<p class="note">${counted(rest + left, "more edit")} ${rest + left === 1 ? "is" : "are"} active, ${left > 0 ? "older or " : ""}inside content that was removed later. <code>plimsoll edits</code> lists all edits.</p>` : nothing}`;
+${rest + left > 0 ? html`<p class="note">${counted(rest + left, "more edit")} ${rest + left === 1 ? "is" : "are"} active but not shown: ${left > 0 ? "older ones, or edits " : ""}inside content that was removed later. <code>plimsoll edits</code> lists all edits.</p>` : nothing}`;
 }
 
 /** Whether edits of this kind are always listed, because they change the model's view without being part of one unit. */
@@ -84,7 +84,7 @@ function editGroup(
   const left = edits.length - rows.length;
   return html`<details><summary><strong class="foreign">${strategy}</strong><span>${counted(edits.length, "edit")}</span>${before === 0 ? nothing : html`<span>${grouped(before)} ${arrow} ${grouped(after)} tokens</span>`}<span class="muted foreign why">${shortened(reason, whyChars)}</span><span class="muted spread">${timeOf(at)}</span></summary>
 <div class="inside"><table class="cards"><thead><tr><th scope="col" class="number">Edit</th><th scope="col">What</th><th scope="col" class="number">Messages</th><th scope="col" class="number">Tokens before</th><th scope="col" class="number">after</th><th scope="col" class="wide">Text in the view now</th></tr></thead><tbody>${rows}</tbody></table>
-${left > 0 ? html`<p class="note">${counted(left, "more edit")} of this step not shown.</p>` : nothing}</div></details>`;
+${left > 0 ? html`<p class="note">${counted(left, "more edit")} of this step ${left === 1 ? "is" : "are"} not shown.</p>` : nothing}</div></details>`;
 }
 
 function editRow(edit: Edit, unit: WindowUnit | undefined): Markup {

@@ -42,7 +42,7 @@ function cut(text: string, mostChars: number): string {
   return `${beginning}… (${grouped(text.length)} characters)`;
 }
 
-/** A mark like ␛ or ⟦U+202E⟧. */
+/** The visible mark for a hidden character, such as ␛ or ⟦U+202E⟧. */
 function markOf(character: string): string {
   const code = character.codePointAt(0) ?? 0;
   if (code < 0x20) return String.fromCodePoint(0x2400 + code);
@@ -66,7 +66,7 @@ export function written(markup: string): Markup {
   return { markup };
 }
 
-/** Cuts a text to a shorter length than usual. */
+/** Escapes a text that may have at most `mostChars` characters, instead of the default maximum. */
 export function shortened(text: string, mostChars: number): Markup {
   return { markup: escapeHtml(text, mostChars) };
 }

@@ -49,7 +49,7 @@ export function layoutOf({ units, window, limit, tokens }: WindowPicture): Layou
   };
 }
 
-/** The blocks in order, without gaps. The loop ends because few blocks can be as wide as a row. */
+/** The blocks in order, without gaps. If there are too many, doubles the minimum width, at most up to the width of a row. */
 export function blocksOf(picture: WindowPicture, layout: Layout): readonly Block[] {
   for (let least = leastPixels; ; least *= 2) {
     const blocks = blocksFrom(picture, layout, least);
@@ -150,7 +150,7 @@ function topOf(row: number): number {
   return margin + row * rowPitch;
 }
 
-/** As a share of the width, because the picture takes all available width. */
+/** A horizontal position or length, as a share of the width, because the picture takes all available width. */
 function across(share: number): string {
   return `${Number((share * 100).toFixed(3))}%`;
 }
@@ -183,7 +183,7 @@ function unitWords(unit: WindowUnit, kind: SegmentKind): string {
   ].join(" · ");
 }
 
-/** 17, or 17–19. Empty for the head and for Plimsoll's own texts. */
+/** The numbers of a unit's messages, such as 17 or 17–19. Empty for the head and for Plimsoll's own texts. */
 export function messagesOf({ first, last }: Pick<WindowUnit, "first" | "last">): string {
   if (first === undefined || last === undefined) return "";
   return first === last ? String(first) : `${first}–${last}`;

@@ -2,7 +2,7 @@
 
 import { grouped } from "../../text/digits.ts";
 
-/** 93.7 %. A share that is not quite zero or one is never shown as 0 % or 100 %. */
+/** A share in percent, such as 93.7 %. A share that is not quite zero or one is never shown as 0 % or 100 %. */
 export function percent(share: number): string {
   if (share <= 0) return "0 %";
   if (share === 1) return "100 %";
@@ -11,7 +11,7 @@ export function percent(share: number): string {
   return `${((tenths === 1000 ? 999 : tenths) / 10).toFixed(1)} %`;
 }
 
-/** 2026-01-31 14:05:09, in UTC, because a report may be read anywhere. */
+/** A time such as 2026-01-31 14:05:09, in UTC, because a report may be read anywhere. */
 export function timeOf(at: number): string {
   const date = new Date(at);
   return Number.isNaN(date.getTime())
@@ -26,7 +26,7 @@ const units = [
   { ms: 1000, name: "s" },
 ] as const;
 
-/** 3 h 12 min */
+/** A duration such as 3 h 12 min. */
 export function durationOf(milliseconds: number): string {
   const index = units.findIndex(({ ms }) => milliseconds >= ms);
   const unit = units[index];
@@ -37,7 +37,7 @@ export function durationOf(milliseconds: number): string {
   return next === undefined || rest === 0 ? whole : `${whole} ${rest} ${next.name}`;
 }
 
-/** 1 turn, 2 turns */
+/** A number with its noun: 1 turn, 2 turns. */
 export function counted(count: number, one: string, several: string = `${one}s`): string {
   return `${grouped(count)} ${count === 1 ? one : several}`;
 }

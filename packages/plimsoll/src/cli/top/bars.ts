@@ -8,7 +8,7 @@ import { type Line, type Span, span, type Tone } from "./lines.ts";
 /** The load line, like the mark on a ship's hull. */
 const loadLine = "│";
 
-/** The whole window, filled up to its present size. */
+/** A bar for the whole window, filled in proportion to the tokens in use. */
 export function fillBar(
   { tokens, limit, window }: Pick<RowState, "tokens" | "limit" | "window">,
   tone: Tone,
@@ -27,14 +27,14 @@ export function fillBar(
   return [...piece(0, at), span(loadLine, "strong"), ...piece(at, inner)];
 }
 
-/** From 0 to 100. A negative value means that the progress is unknown. */
+/** `progress`: from 0 to 100, or a negative value if it is unknown. */
 export function progressBar(progress: number, tone: Tone, cells: number): Line {
   if (progress < 0) return [span("▒".repeat(cells), tone)];
   const full = Math.round((Math.min(100, progress) / 100) * cells);
   return [span("■".repeat(full), tone), span("·".repeat(cells - full), "dim")];
 }
 
-/** Each stretch of one kind begins with the letter of that kind. */
+/** A bar of the window's content by kind. Each stretch of one kind begins with the letter of that kind. */
 export function pictureBar(picture: WindowPicture, cells: number): Line {
   const { window, limit, tokens } = picture;
   const inner = Math.max(1, cells - 1);

@@ -33,7 +33,7 @@ const readingMs = 20_000;
 const actingMs = 120_000;
 
 interface Place {
-  /** The service may come back on another port. */
+  /** Returns the service's current address. The service may come back on another port. */
   readonly url: () => string;
   readonly token: string;
 }
@@ -127,7 +127,7 @@ async function textOf(response: Response): Promise<string> {
   return Buffer.concat(chunks).toString("utf8");
 }
 
-/** The service's own sentence. */
+/** The sentence in the service's error answer. */
 function sentenceIn(answer: unknown, status: number): string {
   return String(errorIn(answer).message ?? `The service answered with status ${status}.`);
 }

@@ -44,7 +44,7 @@ function unitLine(unit: WindowUnit, isChosen: boolean, columns: number): Line {
 }
 
 const keys: readonly (readonly [string, string])[] = [
-  ["↑ ↓  j k", "select a session; page up and page down go further"],
+  ["↑ ↓  j k", "select a session; page up and page down move by ten"],
   ["c", "compact it now, to half of its limit"],
   ["u", "undo the last active edit, with all edits made together with it"],
   ["p", "choose a unit: enter pins it, P releases it, escape goes back"],

@@ -70,7 +70,7 @@ function reasonOf({ action, reason }: Edit, made: readonly Edit[]): string {
   }
 }
 
-/** An undo also pins the restored content. These pins are not shown. */
+/** The numbers of the edits that an undo took back. The undo also pins the restored content; these pins are not shown. */
 function takenBack(made: readonly Edit[]): string {
   const numbers = made.flatMap(({ action }) => (action.kind === "revert" ? [action.edit] : []));
   const [first, last] = [Math.min(...numbers), Math.max(...numbers)];

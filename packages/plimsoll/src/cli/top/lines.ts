@@ -1,4 +1,4 @@
-/** Lines of a screen as data: text with a meaning. It becomes a colour only if colours are wanted. Pure. */
+/** Lines of a screen as data: pieces of text with a tone, which becomes a colour if colours are wanted. Pure. */
 
 import type { SegmentKind } from "../../message/api.ts";
 import { wholePercent } from "../../watch/figures.ts";
@@ -46,7 +46,7 @@ export function plainText(line: Line): string {
     .trimEnd();
 }
 
-/** Both ends of a line. The right end is shown in full, and the left end gets the rest. */
+/** Both ends of a line. The right end is shown in full, and the left end is cut to the remaining width. */
 export function apart(left: Line, right: Line, columns: number): Line {
   const room = columns - widthOf(right);
   const shown = fitted(left, Math.max(0, room - 1));
@@ -74,7 +74,7 @@ export function stateName(state: FillState): string {
   return state === "p1" ? "P1" : state;
 }
 
-/** 0.839 is 83 %, so that a share just below a threshold does not look as if it had reached it. */
+/** A share in percent: 0.839 is 83 %, so that a share just below a threshold does not look as if it had reached it. */
 export function percent(share: number): string {
   return `${Math.min(999, wholePercent(share))} %`;
 }

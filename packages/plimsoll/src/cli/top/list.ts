@@ -1,6 +1,6 @@
 /**
  * The upper part of the screen: the service's address, totals, and the sessions. Names from outside come last in
- * their line. So even if a terminal handles foreign letters oddly, nothing of Plimsoll's comes after them.
+ * their line. So even if a terminal handles foreign letters oddly, no text of Plimsoll's comes after them.
  */
 
 import { grouped } from "../../text/digits.ts";
@@ -61,13 +61,13 @@ function figure(count: string, of: string): Line {
 
 interface Columns {
   readonly bar: number;
-  /** 0 if there is no room for this column. */
+  /** Width of the column in cells. 0 if there is no room for it. */
   readonly tokens: number;
   readonly model: number;
   readonly name: number;
 }
 
-/** Marker 4, percent 6, state 10, turns 7. The rest is shared out. */
+/** Widths of the other columns. Marker, percent, state and turns always take 4, 6, 10 and 7 cells. */
 function columnsFor(columns: number): Columns {
   const left = columns - 27;
   const tokens = columns >= 100 ? 20 : 0;
@@ -76,7 +76,7 @@ function columnsFor(columns: number): Columns {
   return { bar: Math.max(8, left - tokens - model - name - 2), tokens, model, name };
 }
 
-/** Includes the position in the list if not all rows are visible. */
+/** The line with the column titles, and with the position in the list if not all rows are visible. */
 export function columnTitles(state: TopState, { columns }: Size, room: number): Line {
   const { bar, tokens, model } = columnsFor(columns);
   const { first, rows } = shownRows(state, room);
@@ -121,7 +121,7 @@ function shownRows(
   return { rows, first: scrolled(index, rows.length, room) };
 }
 
-/** The chosen line is in the middle, as far as there are lines before and after it. */
+/** Index of the first visible line. The chosen line is in the middle if there are enough lines before and after it. */
 export function scrolled(chosen: number, count: number, room: number): number {
   return Math.max(0, Math.min(chosen - Math.floor(room / 2), count - room));
 }

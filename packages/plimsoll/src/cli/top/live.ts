@@ -1,4 +1,4 @@
-/** `plimsoll top` while it runs: news from the service update the state, and keys send actions to the service. */
+/** `plimsoll top` while it runs: news from the service updates the state, and keys send actions to the service. */
 
 import { errorMessage, PlimsollError } from "../../message/error.ts";
 import type { ContextBreakingUpdateEvent, PlimsollEvent } from "../../message/event.ts";

@@ -38,7 +38,7 @@ function spanText({ text, tone, isBlock }: Span, hasColour: boolean): string {
   return `\u001b[${codes.join(";")}m${text}\u001b[0m`;
 }
 
-/** The bytes that turn a screen showing `before` into one showing `rows`. Undefined: it is unknown what the screen shows. */
+/** The bytes that turn a screen showing `before` into one showing `rows`. `before` is undefined if it is not known. */
 export function changes(before: readonly string[] | undefined, rows: readonly string[]): string {
   return rows
     .flatMap((row, index) => (before?.[index] === row ? [] : [`\u001b[${index + 1}H${row}`]))

@@ -1,4 +1,4 @@
-/** The nine phases of a compaction as a line: icon, message, how full the window is now, and the priority area to spare. Pure. */
+/** The nine phases of a compaction as a line: icon, message, how full the window is, and the priority area. Pure. */
 
 import type { CompactionPhase, ContextBreakingUpdateEvent } from "../../message/event.ts";
 import { phaseState } from "../../watch/phase-words.ts";

@@ -132,7 +132,7 @@ function footerLine({ kind }: Mode): Line {
   ]);
 }
 
-/** Cut if even that does not fit. */
+/** Lines that say that the screen is too small. They are cut if even they do not fit. */
 function tooSmall({ columns, rows }: Size): readonly Line[] {
   const words = [
     "Too small for plimsoll top:",

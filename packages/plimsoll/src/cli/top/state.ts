@@ -1,4 +1,4 @@
-/** The whole state of `plimsoll top`, and how news change it. Pure: the screen is made from this alone. */
+/** The whole state of `plimsoll top`, and how news changes it. Pure: the screen is made from this alone. */
 
 import type { Listed, SessionRow, WindowPicture, WindowUnit } from "../../message/api.ts";
 import type { PlimsollEvent } from "../../message/event.ts";
@@ -193,7 +193,7 @@ function looked(state: TopState, news: Looked): TopState {
   return { ...updated, mode: modeOn(state.mode, news.picture) };
 }
 
-/** The unit under the cursor may have left the window. */
+/** The mode for a new picture. If the unit under the cursor has left the window, the cursor moves to the last unit. */
 function modeOn(mode: Mode, picture: WindowPicture): Mode {
   if (mode.kind !== "pins") return mode;
   const units = pinnableUnits(picture);

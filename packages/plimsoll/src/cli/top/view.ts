@@ -118,7 +118,7 @@ function on(
 
 interface Painter {
   paint(state: TopState): void;
-  /** Forgets what the terminal shows. */
+  /** Makes the next `paint` draw all rows, because it is unknown what the terminal shows. */
   forget(): void;
 }
 
@@ -143,7 +143,7 @@ function createPainter(output: WriteStream, hasColour: boolean): Painter {
 
 /** Maximum number of keys at once. More must be pasted text, in a terminal that does not mark pastes. */
 const mostKeys = 16;
-/** If nothing follows an escape within this time, the user pressed the escape key, and it does not start a sequence. */
+/** Time to wait after an escape character. If nothing follows, the user pressed the escape key; otherwise a sequence starts. */
 const escapeMs = 50;
 
 /** Returns a function that stops listening. */
@@ -166,7 +166,7 @@ function hearKeys({ input, press }: ViewOptions, leave: () => void): () => void 
     if (pressed.length === 0) setImmediate(pressAll);
     pressed.push(known);
   };
-  // Only this field of an interface is read. A real interface would keep the typed text.
+  // Node reads only this field of a readline interface. A real interface would keep the typed text.
   emitKeypressEvents(input, { escapeCodeTimeout: escapeMs } as unknown as Interface);
   const end = on(input, "keypress", heard);
   input.resume();

@@ -22,7 +22,7 @@ const pageLimit = count({ usual: 100, max: 1000 }, "Maximum number of items.");
 const branch = text(200, "The branch. Default: the branch of the last request.").optional();
 const session = text(200, "Only this session. Default: all sessions.").optional();
 
-/** `cp_7` names a checkpoint, and a plain number names an edit. */
+/** The schema of a point in a session's history: a checkpoint such as `cp_7`, or the number of an edit. */
 function point(about: string) {
   return z
     .string()
@@ -46,7 +46,7 @@ const cursor = z
   .optional()
   .meta({ words: "text", description: "The `next` of the previous page." });
 
-/** The owner sees the data of all tenants. */
+/** The tenant whose data a caller sees. Empty for the owner, who sees the data of all tenants. */
 function tenantOf({ isOwner, tenant }: Caller): { readonly tenant?: string } {
   return isOwner ? {} : { tenant };
 }
@@ -115,7 +115,7 @@ const sessionRoutes: readonly Route<ApiWorld>[] = [
   ),
   ofSession(
     "/measurement",
-    "Tokens of the last turn by component, as Plimsoll counted and as the provider reported them.",
+    "Tokens of the last turn by component: Plimsoll's own counts, and the provider's report.",
     nothing,
     ({ store }, asked) => readMeasurement(store, asked.session),
   ),
@@ -175,7 +175,7 @@ const listRoutes: readonly Route<ApiWorld>[] = [
     path: "/api/sessions",
     who: "token",
     about:
-      "The recorded sessions, newest first: `{ items, next? }`. Next to a `window`, here and in other answers, `isWindowGuess: true` means that nobody has stated its size, so Plimsoll assumes one.",
+      "The recorded sessions, newest first: `{ items, next? }`. In every answer of the API, `isWindowGuess: true` next to a `window` means that Plimsoll assumes this size, because nobody has stated the real one.",
     query: z.strictObject({ limit: pageLimit, after: cursor }),
     reply: "json",
     handle: async ({ world: { engine }, caller, query: { limit, after: before } }) => {
@@ -239,7 +239,7 @@ const listRoutes: readonly Route<ApiWorld>[] = [
     path: "/api/archive/{handle}",
     who: "token",
     about:
-      'Content that was taken out of the window: `{ handle, bytes, offset, content, nextOffset? }`. Several messages are a JSON array, each message as it came. `encoding: "base64"` means that the page is not text.',
+      'Content that was taken out of the window: `{ handle, bytes, offset, content, nextOffset? }`. If a handle covers several messages, `content` is a JSON array of these messages as they came. `encoding: "base64"` means that the page is not text.',
     query: z.strictObject({
       offset: count({ usual: 0 }, "The first byte to return."),
       limit: count({ usual: 65_536, max: 16 * 1024 * 1024 }, "Maximum number of bytes."),

@@ -16,7 +16,7 @@ export interface ArchiveWish {
   readonly message?: number;
 }
 
-/** Length of the longest UTF-8 character, so that a page can always contain one. */
+/** Minimum size of a page: the length of the longest UTF-8 character, so that every page can contain at least one. */
 const leastBytes = 4;
 
 export async function readArchive(
@@ -62,8 +62,8 @@ export interface SearchWish {
 }
 
 /**
- * Searches the newest session if none is given. The owner sees all of it. Other callers see only the branch that was sent last,
- * because several people may share their token.
+ * Searches the newest session if the caller names none. For the owner, searches the whole session. For other callers, searches
+ * only the branch that was sent last, because several people may share one token.
  */
 export async function search(
   { store, own }: Engine,

@@ -15,7 +15,7 @@ export interface Listening {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly caller: Caller;
-  /** Aborted when the service shuts down. The stream ends then, and its reader reconnects later. */
+  /** Aborted when the service shuts down. The stream then ends, and the client reconnects later. */
   readonly closing: AbortSignal;
 }
 
@@ -63,7 +63,7 @@ export async function serveEvents(
       send,
     });
     lastSent = replayed.last;
-    // There are more events than one connection may replay. The reader reconnects from where it is.
+    // There are more events than one connection may replay. The reader reconnects and gets the next ones.
     if (!replayed.isAll) response.end();
   }
   for (const emitted of waiting) {

@@ -1,6 +1,6 @@
 /**
- * Data for people, over /api: rows with their last turn, agents, the
- * history, the window as a picture, messages and diffs as text.
+ * Data for people, sent over /api: sessions with their last turn, agents, the
+ * turns of a session, the window as a picture, messages and diffs as text.
  */
 
 import type { Engine } from "../../engine.ts";
@@ -35,7 +35,7 @@ export async function rowsOf(
   );
 }
 
-/** Newest first. */
+/** The agents, newest first. */
 export async function agentsOf(
   engine: Engine,
   tenant: string | undefined,
@@ -68,7 +68,7 @@ export async function agentsOf(
   return { items: await Promise.all(items) };
 }
 
-/** Oldest first. */
+/** The turns of a session, oldest first. */
 export async function historyOf(
   engine: Engine,
   session: string,

@@ -55,7 +55,7 @@ interface LogItem extends Omit<NodeRecord, "isComplete"> {
   readonly unavailable?: string;
 }
 
-/** A damaged message must not hide the others. If there is one, the messages are read one by one. */
+/** Reads one page of messages. If one of them is damaged, reads them one by one, so that the others are still shown. */
 async function readPage(store: Store, session: string, page: Page): Promise<readonly LogItem[]> {
   try {
     const records = await store.messages(session, page);

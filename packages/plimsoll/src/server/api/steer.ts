@@ -101,13 +101,16 @@ export const steerRoutes: readonly Route<ApiWorld>[] = [
   ),
   steer(
     "reset",
-    "Starts afresh: a handover replaces the conversation so far. `recovery_mode` may choose another way.",
+    "Starts afresh: a handover replaces the conversation so far. If `recovery_mode` is not `fresh_start`, Plimsoll follows that setting instead.",
     z.strictObject({
       reason: text(
         500,
         "The reason for the fresh start. Default: the user asked for it.",
       ).optional(),
-      task: text(200, "The task in your own words. The handover says to continue it.").optional(),
+      task: text(
+        200,
+        "The task in your own words. The handover tells the model to continue this task.",
+      ).optional(),
       branch,
     }),
     (steering, session, asked) => steering.reset(session, asked),

@@ -73,7 +73,7 @@ function checked<T extends z.ZodType>(
   const result = schema.safeParse(value, { reportInput: true });
   if (result.success) return result.data as Given<z.output<T>>;
   const { issues } = result.error;
-  // An unknown field comes first. If it is a misspelled name, it explains why another field is missing.
+  // Report an unknown field first. It may be a misspelled name, which explains why another field is missing.
   const issue = issues.find((one) => one.code === "unrecognized_keys") ?? issues[0];
   throw wrong(code, sentenceOf(issue, namesIn(schema)));
 }
@@ -117,7 +117,7 @@ function sized(origin: string, bound: string): string {
 function allowedBy(issue: z.core.$ZodIssue): string {
   switch (issue.code) {
     case "invalid_type":
-      // A message of the schema's own is more exact.
+      // If the schema has its own message, use it, because it is more exact.
       return issue.message.startsWith("Invalid")
         ? (typeWords[issue.expected] ?? issue.expected)
         : issue.message;

@@ -2,9 +2,9 @@
 
 import { PlimsollError } from "../../message/error.ts";
 
-/** The bytes of one exchange. */
+/** Counts the bytes of one HTTP request and its answer. */
 export interface BufferedBytes {
-  /** Contract: throws if there is no more room. Even then the bytes count until `release`. */
+  /** Contract: throws if there is no more room. Even then, the bytes stay counted until `release` is called. */
   take(bytes: number): void;
   release(): void;
 }

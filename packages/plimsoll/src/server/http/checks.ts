@@ -53,7 +53,7 @@ export function checkOrigin(request: IncomingMessage, access: Access): void {
   }
 }
 
-/** An IP address, unlike a name, cannot be redirected elsewhere. */
+/** Whether a Host header may contain this name. Unlike a name, an IP address cannot be redirected to another machine. */
 function allowsHost(name: string, access: Access): boolean {
   if (loopbackNames.includes(name) || access.allowedHosts.includes(name)) return true;
   return !access.isLoopback && isIP(name.replace(/^\[|\]$/g, "")) !== 0;
@@ -63,7 +63,7 @@ function nameOf(host: string): string {
   return host.replace(/:\d+$/, "").toLowerCase();
 }
 
-/** A form on another site can send only three content types, and JSON is not one of them. */
+/** Accepts only JSON. A form on another site cannot send it: forms can send only three content types, none of them JSON. */
 export function checkJson(request: IncomingMessage): void {
   const type = (request.headers["content-type"] ?? "").split(";")[0]?.trim().toLowerCase() ?? "";
   if (type === "application/json" || type.endsWith("+json")) return;
@@ -93,7 +93,7 @@ export function checkOwner(caller: Caller): Caller {
   return caller;
 }
 
-/** For the model routes, whose own credentials belong to the provider. */
+/** For the model routes, on which the client's own credential is meant for the provider. */
 export function checkModelCaller(
   request: IncomingMessage,
   access: Access,
@@ -129,7 +129,7 @@ function isSame(left: string, right: string): boolean {
   return timingSafeEqual(digest(left), digest(right));
 }
 
-/** Maximum number of credentials to remember. They are remembered because a keyed hash takes longer than the rest of a check. */
+/** Maximum number of credentials to remember. They are remembered because a keyed hash takes longer than all other checks. */
 export const maxKnownTenants = 10_000;
 
 function tenantOfCredential(request: IncomingMessage, access: Access): string {

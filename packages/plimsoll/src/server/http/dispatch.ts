@@ -69,7 +69,7 @@ function methodNotAllowed(response: ServerResponse, methods: readonly string[]):
   );
 }
 
-/** Contract: throws the error that the caller gets. A route for everyone has no caller. */
+/** Contract: throws the error that the caller gets. Returns undefined on a route that is open to everyone. */
 export function authorise(
   who: Exclude<Who, "everyone">,
   request: IncomingMessage,

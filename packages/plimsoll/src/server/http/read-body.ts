@@ -6,7 +6,7 @@ import { type BufferedBytes, type BytesInFlight, bytesInFlight } from "./buffere
 import { encodingOf, isUnpackable, plain, tooLarge, unpackPieces } from "./unpack.ts";
 
 export interface ReadBody {
-  /** As it came. Sent upstream if nothing is edited. */
+  /** The bytes as they came. They are sent upstream if nothing is edited. */
   readonly raw: Uint8Array;
   /** The unpacked JSON. */
   readonly json: Uint8Array;
@@ -15,7 +15,7 @@ export interface ReadBody {
 export interface BodyBounds {
   /** Maximum size of one body, both compressed and unpacked. */
   readonly maxBytes: number;
-  /** All bodies that are being read or held at once. */
+  /** Counts the bytes of all bodies that are in memory. */
   readonly inFlight: BytesInFlight;
 }
 
@@ -23,7 +23,7 @@ const bodyBounds: BodyBounds = { maxBytes: 256 * 1024 * 1024, inFlight: bytesInF
 /** A declared length proves nothing, so the buffer grows with the data that arrives. */
 const firstBufferBytes = 1024 * 1024;
 
-/** Contract: call `release` when the body is no longer needed. It counts against the bytes of all requests together. */
+/** Contract: call `release` when the body is no longer needed. Until then, it counts towards the limit for all bodies. */
 export async function readBody(
   request: IncomingMessage,
   { maxBytes, inFlight }: BodyBounds = bodyBounds,

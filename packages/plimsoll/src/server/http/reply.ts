@@ -29,7 +29,7 @@ export function sendText(
   response.end(text);
 }
 
-/** In the wire's own format on its routes, and as `{ error: { code, message } }` elsewhere. */
+/** Sends an error: in the wire's own format on its routes, and as `{ error: { code, message } }` elsewhere. */
 export function sendError(response: ServerResponse, error: unknown, wire?: Wire): void {
   if (response.headersSent || response.destroyed) {
     response.destroy();
@@ -43,7 +43,7 @@ export function sendError(response: ServerResponse, error: unknown, wire?: Wire)
   };
   // The rest of a refused body is not read, so the connection cannot be used again.
   if (!response.req.complete) response.setHeader("connection", "close");
-  // Clients retry by themselves, but a wrong request stays wrong.
+  // Tells clients not to retry by themselves, because a wrong request stays wrong.
   if (wire !== undefined && known.status < 500) response.setHeader("x-should-retry", "false");
   sendJson(response, known.status, body);
 }

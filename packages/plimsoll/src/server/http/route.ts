@@ -1,4 +1,4 @@
-/** Finds the route of a request. Pure: from method, path and headers. */
+/** Finds the route of a request from its method, path and headers. Pure. */
 
 import type { WireName } from "../../wire/format/wire.ts";
 import {
@@ -67,7 +67,7 @@ function parseUrl(url: string): URL | undefined {
 
 function routePath(input: RouteInput, path: string, search: string): Destination {
   const segments = path.split("/").slice(1);
-  // Two slashes at the beginning are not the root.
+  // A path that begins with two slashes is not one of the service's own paths.
   return path === "/" || (segments[0] !== "" && input.ownAreas.has(segments[0] ?? ""))
     ? { kind: "own", path }
     : routeToProvider(input, segments, search);

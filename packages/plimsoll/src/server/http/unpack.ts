@@ -1,6 +1,6 @@
 /**
  * Unpacks compressed bodies piece by piece, so that an oversized body is refused
- * before all of it is in memory. At most one piece is unpacked beyond a bound.
+ * before all of it is in memory. At most one piece is unpacked beyond a limit.
  */
 
 import type { IncomingHttpHeaders } from "node:http";
@@ -86,8 +86,8 @@ export async function* unpackPieces(
 }
 
 /**
- * Unpacks an answer that is compressed although Plimsoll asks for plain ones. It works as fast as the
- * answer is read, and only a buffer of it is in memory. An answer that unpacks too far breaks off.
+ * Unpacks an answer that is compressed although Plimsoll asks for uncompressed answers. It unpacks only as fast as the
+ * client reads, so only a small buffer is in memory. If the answer unpacks to too many bytes, it breaks off.
  */
 export function plainBody(body: Readable, headers: IncomingHttpHeaders): Readable {
   const unpacker = unpackers.get(encodingOf(headers))?.();

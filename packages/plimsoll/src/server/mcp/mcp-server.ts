@@ -56,7 +56,7 @@ export function mcpServerOver(
   return server;
 }
 
-/** The same for every client until another version runs. */
+/** Cache settings for answers that are the same for every client and change only with Plimsoll's version. */
 const lasting = { ttlMs: 3_600_000, cacheScope: "public" } as const;
 
 const instructions =

@@ -65,12 +65,12 @@ export function createMcpRoute(
 
 const ownerScope = "owner";
 
-/** The token itself is not passed on. */
+/** The caller in MCP's own form. The token itself is left out. */
 function authInfoOf({ tenant, isOwner }: Caller): AuthInfo {
   return { token: "", clientId: tenant, scopes: isOwner ? [ownerScope] : [] };
 }
 
-/** Without a caller there is no server. Nobody is the owner by default. */
+/** Undefined for the owner. Contract: throws without a caller, so that nobody is the owner by default. */
 function tenantOf(authInfo: AuthInfo | undefined): string | undefined {
   if (authInfo === undefined)
     throw new PlimsollError("UNAUTHORIZED", "This request has no caller.", { status: 401 });

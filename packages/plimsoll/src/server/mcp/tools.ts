@@ -70,8 +70,8 @@ const compacted = z.object({
   session: z.string(),
   tokensBefore: count,
   tokensAfter: count,
-  messagesBefore: count.describe("In the window."),
-  messagesAfter: count.describe("In the window."),
+  messagesBefore: count.describe("Number of messages in the window."),
+  messagesAfter: count.describe("Number of messages in the window."),
   strategies: z.array(z.string()),
 });
 
@@ -82,16 +82,16 @@ const status = z.object({
   updatedAt: z.string(),
   turns: count,
   messages: count,
-  messagesShown: count.describe("Those that the model still sees."),
+  messagesShown: count.describe("Number of messages that the model still sees."),
   context: z
     .object({
       model: z.string(),
       window: count,
       isWindowGuess: z.literal(true).optional().describe("The size of the window is assumed."),
-      limit: count.describe("What a request may use of the window."),
+      limit: count.describe("Maximum number of tokens of a request."),
       used: count,
       remaining: count,
-      percentage: z.number().describe("Of the limit."),
+      percentage: z.number().describe("Used tokens, in percent of the limit."),
       certainty: z.enum(["exact", "estimate", "bound"]),
       components: z.object({ system: count, skills: count, tools: count, conversation: count }),
     })
@@ -99,7 +99,9 @@ const status = z.object({
     .describe("Token counts of the conversation as it was last sent."),
   editsMade: count,
   editsThatHold: count,
-  handles: z.array(z.string()).describe("What left the window, newest first: for read_result."),
+  handles: z
+    .array(z.string())
+    .describe("Handles of content that left the window, newest first. read_result opens them."),
   lastCompaction: z
     .object({
       at: z.string(),
@@ -189,7 +191,7 @@ function given(content: object): McpAnswer {
   return { kind: "given", content: { ...content } };
 }
 
-/** Plimsoll's own arguments as JSON. The session is chosen here. */
+/** The arguments as JSON, without `session`, because the session is chosen here. */
 function textOf({ session: _, ...input }: JsonObject): string {
   return JSON.stringify(input);
 }
@@ -209,12 +211,15 @@ function whichSession(): PlimsollError {
   return new PlimsollError("USAGE", mcpTexts.severalSessions, { status: 400 });
 }
 
-/** Some models fill in every field, so null and empty count as absent. */
+/** Whether the call names a session. Null and empty count as absent, because some models fill in every field. */
 function isNamed({ input: { session } }: McpCall): boolean {
   return session !== undefined && session !== null && session !== "";
 }
 
-/** A session of another tenant counts as missing, so nobody learns that it exists. */
+/**
+ * The session that the call names, or the newest one. A session of another tenant counts as missing, so
+ * that nobody learns that it exists.
+ */
 async function chosenSession(call: McpCall): Promise<SessionRecord> {
   const { home, tenant, input } = call;
   const { session: id } = input;

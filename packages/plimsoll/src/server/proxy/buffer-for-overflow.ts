@@ -16,7 +16,7 @@ import { isStream, type OverflowCheck, type OverflowVerdict } from "./relay.ts";
 
 const pass: OverflowVerdict = { kind: "pass" };
 
-/** Undefined if this answer cannot be an overflow error, or could not be read. */
+/** Returns the check for an answer. Undefined if the answer cannot be an overflow error or is compressed. */
 export function bufferForOverflow(
   wire: Wire,
   status: number,
@@ -27,7 +27,7 @@ export function bufferForOverflow(
   return checkJson(status);
 }
 
-/** An error is short and comes in one piece. */
+/** Checks an answer that is not a stream. All of it is held back, because an error is short and comes in one piece. */
 function checkJson(status: number): OverflowCheck {
   const pieces: Uint8Array[] = [];
   return {
@@ -43,7 +43,7 @@ function checkJson(status: number): OverflowCheck {
   };
 }
 
-/** Only the part before the model's first word is held back. */
+/** Checks a stream. Only the part before the model's first word is held back. */
 function checkStream(wire: Wire, status: number): OverflowCheck {
   const accumulator = wire.answer.open();
   let progress: Progress = "opening";

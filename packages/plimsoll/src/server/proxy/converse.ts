@@ -40,7 +40,7 @@ export interface Conversing {
   readonly rounds: InnerRounds;
   readonly wire: Wire;
   readonly response: ServerResponse;
-  /** The call to make now. The turn's body changes from round to round. */
+  /** Returns the request of the current round. The turn's body changes from round to round. */
   readonly call: () => Call;
   /** Headers that describe the turn as it is now. They may change after an overflow. */
   readonly headers: () => Readonly<Record<string, string>>;
@@ -112,7 +112,7 @@ async function takeRound(
   }
 }
 
-/** A lookup may take a while. If the client leaves, nobody waits for it and its result is not used. */
+/** Resolves with the result of `work`. Rejects as soon as the client leaves, because a lookup may take a while. */
 function unlessLeft<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const leave = (): void => reject(clientLeft());
@@ -122,7 +122,7 @@ function unlessLeft<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   });
 }
 
-/** The body was already unpacked. */
+/** The headers without `content-encoding`, because the body was already unpacked. */
 function withoutEncoding(headers: IncomingHttpHeaders): IncomingHttpHeaders {
   const { "content-encoding": _encoding, ...rest } = headers;
   return rest;
@@ -167,7 +167,7 @@ type Heard =
       readonly kind: "overflow";
       readonly overflow: Extract<OverflowVerdict, { kind: "overflow" }>["overflow"];
       readonly pass: Passing;
-      /** The part that was read, if it came as a stream. */
+      /** The part of the answer that was read, if the answer came as a stream. */
       readonly answer?: Answer;
     }
   /** The answer has been sent as it came, and the turn has ended. */
@@ -183,14 +183,14 @@ class ClientAnswer {
   #body: Passing | undefined;
   /** The answer is a stream. */
   #isStreaming = false;
-  /** The client has received some of it, so a later failure cannot be reported by a status. */
+  /** The client has received part of the answer, so a later failure cannot be reported by a status. */
   #hasSpoken = false;
-  /** Opening events, held back until the model's first words. Until then, a rejection can still be passed on in their place. */
+  /** Opening events, held back until the model's first words. Until then, an error of the provider can still replace them. */
   #unsent:
     | { readonly status: number; readonly headers: IncomingHttpHeaders; text: string }
     | undefined;
   #openTimer: NodeJS.Timeout | undefined;
-  /** The opening has waited long enough. The client must see that the connection is alive. */
+  /** The opening events have waited long enough. They must be sent, so that the client sees that the connection is alive. */
   #isLate = false;
   #hasFailed = false;
 
@@ -205,7 +205,7 @@ class ClientAnswer {
     return this.#hasFailed;
   }
 
-  /** Stops the timer, so that the answer does not open by itself any more. */
+  /** Stops the timer that would send the opening events. */
   close(): void {
     clearTimeout(this.#openTimer);
     if (!this.#hasSpoken) this.#unsent = undefined;
@@ -296,7 +296,7 @@ class ClientAnswer {
     this.#reply(status, headers, bytes);
   }
 
-  /** The last round is complete. The turn is stored, and then the client sees the end. */
+  /** Called when the last round is complete. Stores the turn, and then sends the end of the answer to the client. */
   async end(): Promise<void> {
     const { wire, rounds, response } = this.#conversing;
     if (!this.#isStreaming) {
@@ -323,7 +323,7 @@ class ClientAnswer {
     else breakOff(response);
   }
 
-  /** Plimsoll failed, or the client left. */
+  /** Ends the answer and the turn, because Plimsoll failed or the client left. */
   async fail(error: unknown, hasLeft: boolean): Promise<void> {
     const message = errorMessage(error);
     this.close();
@@ -407,7 +407,7 @@ function sameJson(one: JsonObject, other: JsonObject): boolean {
   return isObject(one) && JSON.stringify(one) === JSON.stringify(other);
 }
 
-/** Data already written is still sent. Then the connection ends without the final empty chunk. */
+/** Sends the data already written, and then ends the connection without the final empty chunk. */
 function breakOff(response: ServerResponse): void {
   response.write("", () => response.destroy());
 }

@@ -14,7 +14,7 @@ const timeoutMs = 5000;
 export interface CountingPlace {
   readonly agent: Agent;
   readonly request: IncomingMessage;
-  /** The address of the request itself. */
+  /** The upstream address of the conversation. The path for counting is appended to it. */
   readonly url: () => URL;
   readonly wire: Wire;
 }

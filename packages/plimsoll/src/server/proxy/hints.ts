@@ -12,7 +12,7 @@ const maxNameLength = 200;
 
 /** The names that one client gives for a request. */
 interface ClientNames {
-  /** As `client:name`. */
+  /** The client's name for its session, as `client:name`. */
   readonly session?: string | undefined;
   readonly agent?: string | undefined;
 }
@@ -44,7 +44,7 @@ export function readHints(headers: IncomingHttpHeaders): SessionHints {
   };
 }
 
-/** The first client with a name wins. */
+/** Reads the headers of each known client. The first one that finds a session name is used. */
 const clients: readonly ((text: ReadHeader) => ClientNames)[] = [
   (text) => ({
     session: named("claude-code", text("x-claude-code-session-id")),

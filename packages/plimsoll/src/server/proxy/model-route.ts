@@ -111,7 +111,7 @@ async function send(
   }
 }
 
-/** Either the client's own bytes, compressed or not, or an edited body, which is never compressed. */
+/** The body to send: the client's own bytes, compressed or not, or an edited body, which is never compressed. */
 function outgoing(
   request: IncomingMessage,
   { raw }: ReadBody,
@@ -189,7 +189,7 @@ async function receive(
   }
 }
 
-/** Only headers that affect which content a body may have. */
+/** The client's headers that affect which content a body may have. */
 function decidingHeaders(
   wire: Wire,
   { headers }: IncomingMessage,
@@ -211,7 +211,7 @@ function turnHeaders({ session, fitted, shortened }: Turn): Record<string, strin
   };
 }
 
-/** Counts the tokens that would be sent. A client that watches its window should see what the model sees. */
+/** Counts the tokens that would be sent. So a client that watches its window sees the size of the request that the model gets. */
 export async function handleCount(
   gateway: Gateway,
   { request, response, caller }: Exchange,

@@ -37,7 +37,7 @@ export class SentAnswer {
 
 export interface Taken {
   readonly events: readonly StreamEvent[];
-  /** The upstream only sent a keep-alive. */
+  /** True if the upstream has sent a keep-alive since the last call. */
   readonly isAlive: boolean;
 }
 
@@ -134,7 +134,7 @@ export class Opening {
 
 const pass: OverflowVerdict = { kind: "pass" };
 
-/** A stream may end a little after its last event. Waiting for that lets the next round reuse the connection. */
+/** Maximum time from a stream's last event to its end. Waiting for the end lets the next round reuse the connection. */
 const maxEndMs = 1000;
 
 export function letEnd(body: Readable): void {
@@ -145,7 +145,7 @@ export function letEnd(body: Readable): void {
   body.resume();
 }
 
-/** A larger answer cannot be merged with others. */
+/** Reads an answer to its end. Throws if it is too large to be merged with other rounds. */
 export async function readWhole(body: Readable): Promise<Uint8Array> {
   const pieces: Uint8Array[] = [];
   let size = 0;

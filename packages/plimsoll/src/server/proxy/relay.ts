@@ -207,7 +207,7 @@ class Carrier implements Dispatcher.DispatchHandler {
     this.#bufferTimer = setTimeout(() => this.#pour(), maxBufferMs);
   }
 
-  /** From here on the client sees the answer. */
+  /** Sends the headers. From here on, the client sees the answer. */
   #open(): void {
     if (this.#begun === undefined) return;
     const { status, headers, answering } = this.#begun;
@@ -314,7 +314,7 @@ class Carrier implements Dispatcher.DispatchHandler {
       this.#settle.reject(failure);
       return;
     }
-    // Stored first, as at a regular end, so that an observer of the break finds everything that came before it.
+    // As at a regular end, the turn is stored first. So when the client sees the break, everything before it is in the store.
     const isWatched = phase === "open" && this.#watch !== undefined;
     const ended = isWatched
       ? this.#watch?.end(hasLeft ? "left" : "broken", failure.message)
@@ -348,7 +348,7 @@ class Carrier implements Dispatcher.DispatchHandler {
     for (const chunk of this.#buffered.splice(0)) this.#write(chunk);
   }
 
-  /** Everything before the end has been sent. The end waits until the turn is stored. */
+  /** Called when everything but the end has been sent. Stores the turn, and then lets the end go out. */
   #store(how: Ending): void {
     this.#phase = "storing";
     this.#controller?.pause();
@@ -371,7 +371,7 @@ class Carrier implements Dispatcher.DispatchHandler {
     this.#settle.resolve({ kind: "done" });
   }
 
-  /** Data already written is still sent. Then the connection ends without the final empty chunk. */
+  /** Sends the data already written, and then ends the connection without the final empty chunk. */
   #breakOff(): void {
     this.#phase = "over";
     this.#response.write("", () => this.#response.destroy());

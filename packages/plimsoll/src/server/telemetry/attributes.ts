@@ -15,7 +15,7 @@ const knownProviders: ReadonlyMap<string, string> = new Map([
   ["gemini", "gcp.gemini"],
 ]);
 
-/** Attributes that a turn's span and its figures share. Each has few values and contains nothing of the conversation. */
+/** Attributes that a turn's span and its figures share. Each has few possible values and contains no text of the conversation. */
 export function operationAttributes(
   { provider, model }: Pick<TurnEndEvent, "provider" | "model">,
   upstreams: Upstreams,
@@ -42,7 +42,7 @@ function serverOf(baseUrl: string | undefined): Attributes {
   };
 }
 
-/** One of a few values. The provider's own message is left out, because it may repeat the user's text. */
+/** The kind of a turn's failure. The provider's own message is left out, because it may repeat the user's text. */
 export function errorType({ outcome, status }: TurnEndEvent): string | undefined {
   if (outcome === "refused") return "refused";
   return status === "complete" ? undefined : status;

@@ -1,4 +1,4 @@
-/** The messages of a turn in the form of the GenAI conventions. Read only if the user enabled it, and bounded. */
+/** The messages of a turn in the form of the GenAI conventions. Read only if the user enabled this, and limited in size. */
 
 import type { Attributes } from "@opentelemetry/api";
 import type { TurnEndEvent } from "../../message/event.ts";
@@ -18,7 +18,7 @@ const maxMessages = 32;
 /** Maximum number of characters of one text, and of one attribute. */
 const longestText = 8_192;
 const longestAttribute = 65_536;
-/** Maximum number of turns of a session that may end before this one is read. */
+/** Number of recent turns to search for the one that has ended. Other turns of the session may have ended since then. */
 const recentTurns = 16;
 
 export function contentReader(store: Pick<Store, "session" | "turns" | "messages">): ReadContent {
@@ -40,8 +40,8 @@ function wireNamed(name: string): Wire | undefined {
 }
 
 /**
- * Message numbers of a session only grow: a turn's new messages come just
- * before its request's end, and the answer comes after it.
+ * The new messages of a turn and its answer. Message numbers of a session only grow: the new messages are
+ * the last ones of the request, and the answer comes after them.
  */
 async function messagesOf(
   store: Pick<Store, "turns" | "messages">,
@@ -90,7 +90,7 @@ function telemetryMessage({ role, parts }: Message): JsonObject {
   return { role, parts: parts.map(telemetryPart) };
 }
 
-/** Media are named, never copied. */
+/** One part of a message. Images and documents are only named, never copied. */
 function telemetryPart(part: Part): JsonValue {
   switch (part.kind) {
     case "text":

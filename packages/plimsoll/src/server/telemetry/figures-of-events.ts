@@ -23,7 +23,7 @@ export interface Sample {
 /** Contract: called once for every event, in order. */
 export type ReadFigures = (event: PlimsollEvent) => readonly Sample[];
 
-/** Maximum number of running turns to follow. For further ones, neither the duration nor a failure of Plimsoll is known. */
+/** Maximum number of running turns to follow. For further turns, neither the duration nor a failure of Plimsoll is known. */
 const maxRunning = 10_000;
 
 /** Notes about turns that have not ended. */
@@ -59,7 +59,7 @@ export function createFigureReader(
       case "compaction-end":
         return compactionSamples(event);
       case "degraded":
-        // With the fallback `view`, the last valid view is sent, so this failure is not why a turn is sent unchanged.
+        // With the fallback `view`, Plimsoll sends the last valid view. So this turn is not one that was sent unchanged.
         if (event.rung !== "view" && running.degraded.size < maxRunning)
           running.degraded.add(event.turn);
         return degradedSamples(event);
@@ -123,7 +123,7 @@ function usageSamples({ usage }: TurnEndEvent): readonly Sample[] {
   ];
 }
 
-/** Follows the GenAI conventions. */
+/** The samples that the GenAI conventions define. */
 function operationSamples(
   event: TurnEndEvent,
   upstreams: Upstreams,

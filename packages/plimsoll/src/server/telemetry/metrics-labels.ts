@@ -1,12 +1,12 @@
 /** Labels that come from outside. Only a limited number of names are distinguished; all others share one label. */
 
-/** The label for every further name. */
+/** The label that all other names share. */
 const other = "other";
 
-/** Model names come from clients. */
+/** Maximum number of model names with their own label. Clients choose these names, so there may be any number of them. */
 export const maxModels = 50;
 
-/** The first `max` names stay as they are. */
+/** Returns a function that keeps the first `max` names and replaces all others by the shared label. */
 export function boundedNames(max: number): (name: string) => string {
   const known = new Set<string>();
   return (name) => {

@@ -23,7 +23,7 @@ export async function openTelemetry(options: TelemetryOptions): Promise<Telemetr
   }
 }
 
-/** A signal is exported only if an endpoint is configured. The exporters' own default would be a guess. */
+/** A signal is exported only if an endpoint is configured. The exporters' own default endpoint would be a guess. */
 export function signalsOf(env: Environment): Signals {
   const isSet = (name: string): boolean => (env[name]?.trim() ?? "") !== "";
   const is = (name: string, value: string): boolean => env[name]?.trim().toLowerCase() === value;
