@@ -137,6 +137,7 @@ const chapters = {
         [1, 7, 7],
         [12, 7, 18],
       ],
+      keptUnder: [[handle]],
       messagesKept: [["[… 12 messages, #7–#18]", handle]],
       sameLines: [[40, 31, false]],
       leftOut: [["120 lines, 4,310 bytes"]],

@@ -14,7 +14,7 @@ const vagueName =
 const filler =
   /\b(FIXME|XXX|robust|comprehensive|seamless(ly)?|leverag(e|ing)|ensure that|for now|in production, (we|you))\b|[\u{1F300}-\u{1FAFF}]/iu;
 const swallowed = /catch\s*(\(\w+\))?\s*\{\s*(\/\/[^\n]*)?\s*\}/;
-const ownSentence = /["`]\[Plimsoll: \w/;
+const ownSentence = /["`][^"`\n]*\[Plimsoll: \w/;
 const header = /^(#!.*\n)?\/\*\*/;
 
 const filesBelow = (folder) =>

@@ -43,12 +43,14 @@ export interface ChainParts extends RelevanceParts {
   readonly excerpt?: Strategy;
 }
 
-const allNamed: readonly NamedStrategy[] = [
-  "summarize_old",
-  "prioritize_recent",
-  "content_type_chunking",
-  "discard_low_rel",
-];
+/** In the order of `hybrid`. A record, so that the compiler reports a missing name. */
+const inHybrid: Readonly<Record<NamedStrategy, true>> = {
+  summarize_old: true,
+  prioritize_recent: true,
+  content_type_chunking: true,
+  discard_low_rel: true,
+};
+const allNamed = Object.keys(inHybrid) as readonly NamedStrategy[];
 const defaultRounds = 3;
 
 /**

@@ -63,7 +63,7 @@ test("with a database, a secret that is too short is left alone, and said", () =
   const path = mkdtempSync(join(folder, "short-"));
   writeFileSync(join(path, "key"), "half-a-secret");
   writeFileSync(join(path, "plimsoll.db"), "some pages");
-  expect(() => openDataFolder(path)).toThrowError(/too short\. Put the right file back/);
+  expect(() => openDataFolder(path)).toThrowError(/too short\. Restore the correct file/);
   expect(readFileSync(join(path, "key"), "utf8")).toBe("half-a-secret");
 });
 

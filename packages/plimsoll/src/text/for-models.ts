@@ -5,7 +5,7 @@
  *
  * Contract: pure, and the same values always give the same bytes. A text that replaces or joins messages begins with
  * "[Plimsoll:", and a mark begins with "…". Texts from others that begin the same way are changed. These beginnings must never
- * change, because `searchMarks` and the readers of stored texts rely on them.
+ * change, because the readers of stored texts rely on them.
  */
 
 /** Joins names: "a", "a and b", "a, b and c". */
@@ -274,6 +274,8 @@ export function handover(task: string | undefined): string {
 export const markTexts = {
   messages: (count: number, from: number | undefined, to: number | undefined): string =>
     from === to ? `[… message #${from}]` : `[… ${count} messages, #${from}–#${to}]`,
+  /** After a text of a strategy that does not name the handle. */
+  keptUnder: (handle: string): string => `[Plimsoll: kept under ${handle}.]`,
   messagesKept: (mark: string, handle: string): string =>
     `${mark.slice(0, -1)}: kept under ${handle}]`,
   sameLines: (count: number, number: number | undefined, isBelow: boolean): string =>

@@ -15,6 +15,7 @@ import type {
   ClientSpelling,
   NodeRecord,
 } from "../../store/store.ts";
+import { markTexts } from "../../text/for-models.ts";
 import type { PartPlace, Wire } from "../../wire/format/wire.ts";
 import type { Draft } from "../draft/draft.ts";
 import { partContent } from "../log/archive.ts";
@@ -388,7 +389,7 @@ function ownText(
 
 /** Makes sure the model can reach the removed content, even if the strategy's text does not name the handle. */
 function withHandle(text: string, { handle }: ArchiveRecord): string {
-  return text.includes(handle) ? text : `${text} [Plimsoll: kept under ${handle}.]`.trim();
+  return text.includes(handle) ? text : `${text} ${markTexts.keptUnder(handle)}`.trim();
 }
 
 function entryFor(
