@@ -118,7 +118,7 @@ export interface Engine {
   close(): Promise<void>;
 }
 
-/** Information about sessions for people. */
+/** Session information to show to people. */
 export interface Inspection {
   /** The content of a session's window, in order. */
   readonly picture: Pictures;

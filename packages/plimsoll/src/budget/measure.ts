@@ -1,4 +1,4 @@
-/** Collects the texts of a message to tokenize, and adds the counts of its parts up to one measurement. */
+/** Collects the texts of a message that must be tokenized, and sums the counts of its parts into one measurement. */
 
 import type { MeasurementSummary } from "../message/event.ts";
 import type { DocumentPart, Message, Part } from "../message/message.ts";

@@ -6,7 +6,7 @@ import type { Projection } from "./projection.ts";
 
 /** Smallest thinking budget that providers accept (Anthropic, "Extended thinking", 2026-11). */
 const thinkingTokensMin = 1024;
-/** A request that leaves fewer tokens than this for its answer is the last one. */
+/** If a request leaves fewer tokens than this for its answer, it becomes the final turn. */
 export const answerTokensMin = 1024;
 const answerShare = 0.75;
 /** Smallest useful answer, and the smallest value that providers accept (OpenAI Responses, `max_output_tokens`, 2026-11). */

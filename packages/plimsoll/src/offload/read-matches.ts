@@ -130,7 +130,7 @@ interface Answer {
   readonly total: number;
 }
 
-/** Number of lines shown before and after a match, and of bytes shown of a line. With little room, both are smaller. */
+/** How many lines are shown before and after a match, and how many bytes of each line. With little room, both are smaller. */
 interface Style {
   readonly around: number;
   readonly width: number;

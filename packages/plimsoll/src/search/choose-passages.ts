@@ -30,7 +30,7 @@ const baseWorth = 0.5;
 
 /**
  * Chooses greedily. Each step takes the passage with the largest gain per token, where gain = relevance² × worth of the new
- * items. Relevance is squared because otherwise a passage with half the relevance could win with two more names.
+ * items. Relevance is squared because otherwise a passage with half the relevance could win because it contains two more new items.
  */
 export function choosePassages(question: ChoiceQuestion): void {
   const { candidates, worth } = question;

@@ -116,7 +116,7 @@ function readableTurn(record: Uint8Array): TurnRecord | undefined {
 
 /** Visits every row once, in the order in which they were written, and writes the added columns and the seal. */
 function forEachRow(database: Database, table: SealedTable, gain: (row: SqlRow) => SqlRow): void {
-  // An alias, because if the primary key is the rowid, the column would have the key's name.
+  // `rowid` needs an alias: in a table with an integer primary key, SQLite would name the column after that key.
   const columns = ["rowid AS row_number", ...sealedColumns[table]].join(", ");
   const page = database.prepare(
     `SELECT ${columns} FROM ${table} WHERE rowid > ? ORDER BY rowid LIMIT ${rowsPerStep}`,

@@ -165,7 +165,7 @@ export type ArchiveSource =
 export interface ReferenceRecord {
   readonly name: string;
   readonly session: string;
-  /** The last message of the answer, or the message itself. */
+  /** For an answer, its last message. For any other message, that message. */
   readonly seq: number;
 }
 

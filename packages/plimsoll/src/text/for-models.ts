@@ -37,7 +37,7 @@ export const ownToolTexts = {
   toolSearch: (note: string): string =>
     `${note === "" ? "Searches for tools that are not in your tool list." : note} Say what you want to do, or give a tool's name. Tools that it finds become available at once.`,
   finalReport:
-    "Reports the final result of the work: what was done, what is left, and where it is.",
+    "Reports the final result of the work: what was done, what is left to do, and where the results are.",
   report: "The whole report.",
 } as const;
 
@@ -155,7 +155,7 @@ export const pageTexts = {
 
 /** Why a path finds nothing in a JSON value. The caller writes the path in front of this text. */
 export const jsonPathTexts = {
-  notJson: "The content is not JSON, or not all of it. Use `lines` or `grep` instead.",
+  notJson: "The content is not JSON, or only part of it is. Use `lines` or `grep` instead.",
   singleValue: "is a single value with nothing inside. Leave out the rest of the path.",
   noMembers: "is an object without members.",
   noMember: (name: string, members: readonly string[], more: number): string =>
@@ -335,7 +335,7 @@ export function fillingNote(percent: number, compactContext: string | undefined)
 
 export const noteTexts = {
   finalTurn:
-    "[Plimsoll: the context window is full. Do not call any tool. Give your final answer now, from what you know: what was done, what is left to do, and where.]",
+    "[Plimsoll: the context window is full. Do not call any tool. Give your final answer now, from what you already know. Say what was done, what is left to do, and where the results are.]",
   lastLookup: "[Plimsoll: no more lookups in this turn. Answer now, with what you have.]",
   onlyLookedUp: "[Plimsoll: the model only looked something up here.]",
 } as const;

@@ -8,7 +8,7 @@ import { type JsonObject, type JsonValue, parseObject } from "../../message/json
 /** Text in chunks of any size, as a stream delivers it. */
 export type Input = AsyncIterable<string | Uint8Array>;
 
-/** Maximum number of characters of a line. A line is kept in memory, and a longer one is not a conversation. */
+/** Maximum number of characters of a line. Each line is read into memory whole, and no recorded conversation has a longer line. */
 const lineCharsMax = 256 * 1024 * 1024;
 
 export interface Line {

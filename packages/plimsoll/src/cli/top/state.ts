@@ -184,7 +184,7 @@ function looked(state: TopState, news: Looked): TopState {
   if (news.session !== state.selected) return state;
   const { tokens, limit } = news.picture;
   const editedAt = news.steps[0]?.at ?? 0;
-  // An edit after the last turn is in the picture but not in any turn yet.
+  // An edit made after the last turn is already drawn, although no turn contains it yet.
   const updated = withRow({ ...state, looked: news }, news.session, (row) => {
     if (row === undefined || row.running !== undefined || limit === 0) return row;
     const isEdited = editedAt > (row.row.lastTurn?.endedAt ?? 0);

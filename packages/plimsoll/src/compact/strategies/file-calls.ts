@@ -28,8 +28,7 @@ const maxCommandChars = 2_000;
 const maxFiles = 20;
 
 /**
- * The file call of each tool call and each result. If an id is used again, as by servers that number their calls, a result
- * belongs to the last call before it.
+ * The file call of each tool call and each result. Ids can repeat, because some servers just number their calls. A result then belongs to the nearest earlier call with its id.
  */
 export function readCalls(messages: readonly Message[]): ReadonlyMap<Part, FileCall> {
   const root = workingFolder(messages);

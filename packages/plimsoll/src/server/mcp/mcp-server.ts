@@ -60,7 +60,7 @@ export function mcpServerOver(
 const lasting = { ttlMs: 3_600_000, cacheScope: "public" } as const;
 
 const instructions =
-  "Plimsoll keeps conversations inside their model's window, and keeps all that left it. A handle (pl_…) or a number (#12) in the conversation opens with read_result; recall searches everything that was said; session_status tells how full the window is; compact_context makes room.";
+  "Plimsoll keeps conversations inside their model's window, and stores everything that it moves out. A handle (pl_…) or a number (#12) in the conversation opens with read_result; recall searches everything that was said; session_status tells how full the window is; compact_context makes room.";
 
 /** Arguments are read leniently, field by field. A sentence describes any mistake in them. */
 const anyObject: jsonSchemaValidator = {

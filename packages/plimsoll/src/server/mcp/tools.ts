@@ -130,7 +130,7 @@ function withSession(parameters: JsonObject): JsonObject {
   return { ...parameters, properties: { ...(isObject(properties) ? properties : {}), session } };
 }
 
-/** Always in this order, because a changed list invalidates the reader's cache. */
+/** Always in this order, because a changed list invalidates the prompt cache of the client's model. */
 export const mcpTools: readonly McpTool[] = [
   {
     ...definitionOf("read_result"),

@@ -351,7 +351,7 @@ function splicesBeside(
   ];
 }
 
-/** Changes a tool list that is inside a message, in that message. */
+/** If a message contains a tool list, changes the list there. */
 export function withToolsInMessage(
   { tools, ...changes }: BodyChanges,
   { message, elements }: ToolsInMessage,

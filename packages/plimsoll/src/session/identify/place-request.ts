@@ -8,7 +8,7 @@
  * gave. Any other request begins a new session: many conversations begin alike, and a wrong match would show people words that
  * are not theirs.
  *
- * Branch (`placeInSession`): the branch of the same agent that shares most with the request decides.
+ * Branch (`placeInSession`): Plimsoll compares the request with the branch of its agent that has most messages in common with it.
  * - The request repeats that branch or goes on at its end: "retry" or "extends", on the same branch.
  * - The client has compacted or changed its history: "compacted" or "edited", on the same branch. A change counts as "edited" if
  *   the request is longer than the last one, or contains the last answer.
@@ -240,7 +240,7 @@ export function answeredTalks(
   return [...found];
 }
 
-/** How a request without a client's name relates to a session. */
+/** How a request relates to a session if the client gave no name for the session. */
 export type Continuation =
   | { readonly kind: "stranger" }
   /** The request has every word of a branch, perhaps except reasoning, and goes on after its end. */

@@ -1,4 +1,4 @@
-/** Checks whether a view that a user wants back has room, and says what is in the way. */
+/** Checks whether there is room for a view that a user wants to restore. If not, says what takes up the room. */
 
 import { ownLimitsOf } from "../../config/limits.ts";
 import { PlimsollError } from "../../message/error.ts";

@@ -153,7 +153,7 @@ function touches(
   return false;
 }
 
-/** Keeps the structure around protected lines, and removes the rest of the item's inside. */
+/** Keeps the structure around protected lines, and removes the rest of the item's body. */
 function insideItem(item: Item, region: Region, outline: Outline): readonly CodeEdit[] {
   return region.children
     .filter(
