@@ -58,7 +58,7 @@ test("a field is long or short among fields of its kind", () => {
   expect(short).toBeGreaterThan(long);
 });
 
-test("a term that stands in two fields of a document is held by one document", () => {
+test("a term in two fields of a document counts as one document", () => {
   const index = buildTermIndex(
     [
       ["rope", "rope"],

@@ -5,7 +5,7 @@ test("a page shows escape sequences and obeys none", () => {
   expect(visible("\u001b[31mred\u0007\u0000\u007f")).toBe("␛[31mred␇␀␡");
 });
 
-test("on a page, text cannot reorder what stands beside it", () => {
+test("on a page, text cannot reorder its neighbours", () => {
   expect(visible("user\u202Egnp.exe\u2066x\u2069\u200f\u061c")).toBe(
     "user⟦U+202E⟧gnp.exe⟦U+2066⟧x⟦U+2069⟧⟦U+200F⟧⟦U+061C⟧",
   );

@@ -28,7 +28,7 @@ it("a conversation in which the user has said nothing has no head", () => {
   expect(headOf([])).toBe(0);
 });
 
-it("results are not the user's words, also where they stand in a message of the user", () => {
+it("results are not the user's words, even in a message of the user", () => {
   expect(isSpoken({ role: "user", parts: [result] })).toBe(false);
   expect(isSpoken({ role: "user", parts: [result, { kind: "text", text: "and now" }] })).toBe(true);
   expect(isSpoken(undefined)).toBe(false);

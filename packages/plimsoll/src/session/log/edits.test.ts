@@ -19,7 +19,7 @@ test("an edit of which no more is said touches no place and no tokens", () => {
   });
 });
 
-test("what is said of an edit is kept", () => {
+test("an edit keeps its fields", () => {
   const more = { place: "read-tool", tokensBefore: 90, tokensAfter: 10 } as const;
   expect(newEdit(origin, { ...made, ...more })).toMatchObject({ ...made, ...more });
 });

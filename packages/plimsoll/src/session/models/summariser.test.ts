@@ -223,7 +223,7 @@ describe("it fails in words, and never throws, when", () => {
     },
   );
 
-  test("the key cannot stand in a header, and no word says what it is", async () => {
+  test("a key that cannot be sent in a header is refused, and the error does not quote it", async () => {
     const key = "sk-one\nsk-two";
     const summariser = createSummariser(
       { provider: "anthropic", model: "small", baseUrl: "http://127.0.0.1:1", apiKeyEnv: "KEY" },
