@@ -1,10 +1,12 @@
-// Prints every source file with the first sentence of its first comment, room by room: npm run map [-- room…]
+// Prints every source file with the first sentence of its first comment, room by room, then the dashboard: npm run map [-- room…]
 // --write updates the table of rooms in ARCHITECTURE.md. --check fails if the table is out of date.
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { rooms, source } from "./rooms.mjs";
 
 const page = "ARCHITECTURE.md";
+const dashboard = "apps/dashboard/src";
+const isSource = /(?<!\.test|\.d)\.ts$|\.svelte$/;
 const between = /(?<=<!-- rooms: [^>]*-->\n)[\s\S]*(?=<!-- \/rooms -->)/;
 
 function table() {
@@ -15,9 +17,11 @@ function table() {
   return ["| room and the file to start at | purpose |", "|---|---|", ...rows, ""].join("\n");
 }
 
+/** The first comment is a `/** … *\/`, or `<!-- @component … -->` in a component. */
 function firstSentence(text) {
-  const comment = /\/\*\*([\s\S]*?)\*\//.exec(text)?.[1] ?? "";
-  const words = comment.replace(/\n?\s*\*\s?/g, " ").trim();
+  const [, component, comment = ""] =
+    /<!-- @component([\s\S]*?)-->|\/\*\*([\s\S]*?)\*\//.exec(text) ?? [];
+  const words = (component ?? comment.replace(/^\s*\*\s?/gm, " ")).replace(/\s+/g, " ").trim();
   return /^.*?\.(?=\s|$)/.exec(words)?.[0] ?? words;
 }
 
@@ -32,13 +36,18 @@ else if (args.includes("--check")) {
     );
     process.exit(1);
   }
-} else
-  for (const { name, purpose } of rooms) {
+} else {
+  const screens = ["", "overview", "session", "settings", "errors", "token", "ui"].map((name) => ({
+    name: join(dashboard, name),
+    folder: join(dashboard, name),
+    purpose: "Files of the dashboard.",
+  }));
+  for (const { name, folder = join(source, name), purpose } of [...rooms, ...screens]) {
     if (args.length > 0 && !args.includes(name)) continue;
     console.log(`\n${name}/  ${purpose}`);
-    const files = readdirSync(join(source, name)).filter((file) => /(?<!\.test)\.ts$/.test(file));
-    for (const file of files)
+    for (const file of readdirSync(folder).filter((one) => isSource.test(one)))
       console.log(
-        `  ${file.padEnd(34)} ${firstSentence(readFileSync(join(source, name, file), "utf8"))}`,
+        `  ${file.padEnd(34)} ${firstSentence(readFileSync(join(folder, file), "utf8"))}`,
       );
   }
+}
