@@ -39,17 +39,20 @@ export async function buildVocabulary(table: RankTable, pause?: Pause): Promise<
   const rankOfBytes = new Map<string, number>();
   const bytesOfRank: string[] = [];
   const wideTokens = new Set<string>();
-  const encoder = new TextEncoder();
   for (const [rank, token] of table.entries()) {
-    const isWide = typeof token === "string" && !asciiText.test(token);
-    if (isWide) wideTokens.add(token);
-    const bytes = isWide ? [...encoder.encode(token)] : token;
-    const key = typeof bytes === "string" ? bytes : String.fromCharCode(...bytes);
+    const key = byteKey(token);
+    if (typeof token === "string" && key !== token) wideTokens.add(token);
     rankOfBytes.set(key, rank);
     bytesOfRank.push(key);
     if (pause !== undefined && rank % tokensPerStep === tokensPerStep - 1) await pause();
   }
   return { rankOfBytes, bytesOfRank, wideTokens };
+}
+
+/** A token with one character per byte. */
+function byteKey(token: RankTable[number]): string {
+  if (typeof token !== "string") return String.fromCharCode(...token);
+  return asciiText.test(token) ? token : Buffer.from(token).latin1Slice();
 }
 
 /** Contract: pieces have at most `maxPieceChars` characters. Not re-entrant, because the scratch memory is shared. */
