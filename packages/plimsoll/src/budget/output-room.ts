@@ -17,11 +17,11 @@ const marginShare = 0.005;
 export type InputSize = Pick<Projection, "tokens" | "least" | "most" | "isGuess">;
 
 /**
- * If the answer has to be shorter than requested, some room stays free in case the input was counted too low: the buffer, or a
- * quarter of the remaining room. An answer that fits by the best estimate is shortened only if `input.most` leaves too little
- * room for it. If the input size is a guess, the answer is not made shorter than the reserve, because the request may still fit,
- * and otherwise the provider's "too long" error says how much room there is. A thinking budget is halved until it fits, so that
- * it does not change with every turn.
+ * Shortens the answer if there is not enough room for the requested length. It then leaves some room free in case the input was
+ * counted too low: the buffer, or a quarter of the remaining room. An answer that fits by the best estimate is shortened only if
+ * `input.most` leaves too little room for it. If the input size is a guess, the answer is not made shorter than the reserve: the
+ * request may still fit, and if it does not, the provider's "too long" error says how much room there is. A thinking budget is
+ * halved until it fits, because a budget that follows the room exactly would change with every turn.
  */
 export function fitOutput(
   requested: OutputSize,
@@ -30,7 +30,7 @@ export function fitOutput(
 ): OutputSize {
   const beside = (tokens: number): number => window - Math.ceil(tokens * (1 + marginShare));
   const [left, surelyLeft] = [beside(input.tokens), beside(input.most)];
-  // An input that fills the window does not fit with a shorter answer either.
+  // If the input alone fills the window, a shorter answer does not help.
   const isTooLong = input.least >= window;
   if (windowSource === "fallback" || isTooLong || requested.maxTokens <= surelyLeft)
     return requested;

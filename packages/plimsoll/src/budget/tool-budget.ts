@@ -28,11 +28,11 @@ export interface ToolBudget {
   /** Tokens that the first handle adds to the request, because the tools that read handles are sent with it. */
   readonly entryTokens: number;
   readonly rules: ToolRules;
-  /** True once there was no room even for a reference. Nothing more is granted then. */
+  /** True after a result for which there was no room even as a reference. From then on, nothing is granted. */
   readonly isExceeded: boolean;
 }
 
-/** The tokens that a result would take, whole or as a reference. Infinity if that is not possible. */
+/** The tokens that a result would take, whole or as a reference. Infinity means that the result cannot be sent in that way. */
 export interface ResultCost {
   readonly wholeTokens: number;
   /** Tokens of a reference that replaces the result. The result itself is in the archive. */
@@ -104,7 +104,7 @@ export function isToolAllowed(
   return (toolsAllowed === undefined || isNamed(toolsAllowed)) && !isNamed(toolsDenied);
 }
 
-/** Whether it makes sense to run this tool now. Without a name: whether it makes sense to run any tool. */
+/** Whether it makes sense to run this tool now, or any tool if no name is given. */
 export function canExecute(budget: ToolBudget, name?: string): boolean {
   const isAllowed = name === undefined || isToolAllowed(budget.rules, name);
   return isAllowed && !budget.isExceeded && remainingTokens(budget) > 0;

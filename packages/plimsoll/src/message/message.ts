@@ -19,9 +19,9 @@ export interface ToolCallPart {
   readonly kind: "tool-call";
   readonly id: string;
   readonly name: string;
-  /** The arguments as JSON text. If the wire sends them as a string, exactly that string. */
+  /** The arguments as JSON text. If the wire sends the arguments as a string, this is exactly that string. */
   readonly input: string;
-  /** A search for tools in the provider's own form. It is not a function call, even if its name looks like one. */
+  /** Set if this is the provider's own tool search. It is not a function call, even if its name looks like one. */
   readonly isToolSearch?: true;
 }
 
@@ -82,7 +82,7 @@ export interface Message {
 /** How long an answer may be. */
 export interface OutputSize {
   readonly maxTokens: number;
-  /** Number of these tokens that are reserved for thinking. */
+  /** The part of `maxTokens` that is reserved for thinking. */
   readonly thinkingTokens?: number;
 }
 
@@ -93,7 +93,7 @@ export interface Usage {
   readonly outputTokens: number;
   readonly cacheReadTokens?: number;
   readonly cacheWriteTokens?: number;
-  /** Number of the cache-write tokens that were written with the long lifetime. */
+  /** The part of `cacheWriteTokens` that was written with the long cache lifetime. */
   readonly cacheWriteLongTokens?: number;
   readonly reasoningTokens?: number;
 }

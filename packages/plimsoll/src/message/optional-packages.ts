@@ -7,7 +7,7 @@ export type OptionalUse = "code" | "telemetry" | "tokenizers" | "embeddings";
 export interface OptionalPackages {
   /** The feature that needs the packages. It begins the sentence for the user. */
   readonly purpose: string;
-  /** What Plimsoll does without them. It ends that sentence. */
+  /** What Plimsoll does without the packages. It ends the sentence for the user. */
   readonly without: string;
   /** Package names and the versions that fit, as in `peerDependencies`. */
   readonly versions: Readonly<Record<string, string>>;
@@ -68,14 +68,14 @@ export async function loadOptional<T>(
   }
 }
 
-/** `reason`: what is wrong with one of the packages. */
+/** `reason` says what is wrong with one of the packages. */
 export function unusableSentence(use: OptionalUse, reason: string): string {
   const { purpose, without, versions } = optionalPackages[use];
   const wanted = Object.entries(versions).map(([name, range]) => `${name}@${range}`);
   return `${purpose} is off, because ${reason}: run "npm install ${wanted.join(" ")}". Until then ${without}.`;
 }
 
-/** Maximum number of characters of a package's own error message. More would only help the authors of the package. */
+/** Maximum number of characters of a package's own error message. A longer message would help only the authors of the package. */
 const longestReason = 200;
 
 function reasonOf(use: OptionalUse, error: unknown): string {

@@ -1,6 +1,6 @@
 /**
- * JSON text as a tree of positions in it. Values are never parsed, so they are kept as written, with large numbers, duplicate
- * keys and lone surrogates. Reading is not recursive, so nesting may have any depth.
+ * Reads JSON text into a tree of positions in that text. Values are never parsed, so they are kept as written, with large
+ * numbers, duplicate keys and lone surrogates. Reading is not recursive, so nesting may have any depth.
  */
 
 export type JsonKind = "object" | "array" | "string" | "scalar";
