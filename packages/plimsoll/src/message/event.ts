@@ -153,7 +153,7 @@ export interface ContextBreakingUpdateEvent extends Base {
   readonly turn: string;
   readonly branch: string;
   readonly phase: CompactionPhase;
-  /** How full the window is now, from 0 to 100, or −1 in recovery. */
+  /** Share of the limit in use, in percent from 0 to 100. −1 during recovery. */
   readonly progress: number;
   /** A sentence about the phase, for people. */
   readonly message: string;

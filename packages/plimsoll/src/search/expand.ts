@@ -1,4 +1,4 @@
-/** The terms of a query, plus words of the archive that mean nearly the same. */
+/** The terms of a query, and words of the archive that mean nearly the same. */
 
 import { BoundedMap } from "../bounds/bounded-map.ts";
 import type { Neighbour, WordVectors } from "./vectors.ts";

@@ -16,7 +16,7 @@ export const truncate: Strategy = {
     ),
 };
 
-/** Truncates to a share of the units instead of a number of tokens. Used when a person asks for it, and as a recovery. */
+/** Truncates to a share of the units instead of a number of tokens. Used if a person asks for it, and for recovery. */
 export function truncateKeeping(keep: Keep): Strategy {
   return {
     name: `truncate_${keep}`,

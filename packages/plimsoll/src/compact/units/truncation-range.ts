@@ -1,5 +1,5 @@
 /**
- * Truncation by hand, and as a recovery: removes one range of whole units from the middle and keeps the order. Automatic
+ * Truncation for people and for recovery: removes one range of whole units from the middle and keeps the order. Automatic
  * truncation, the last strategy of a turn, chooses its ranges in `cut-to-fit.ts`.
  */
 
@@ -18,7 +18,7 @@ export interface TruncationRange {
 
 /**
  * The range to remove. Everything up to the first answer stays, and so does everything from the user's last words on. Roles still
- * alternate across the cut. Undefined: there is nothing to remove.
+ * alternate across the cut. Undefined if there is nothing to remove.
  */
 export function truncationRange(
   messages: readonly Message[],
@@ -51,7 +51,7 @@ function removedUnits(count: number, keep: Keep): number {
   }
 }
 
-/** The unit closest to the wanted one that may follow the last unit before the cut. */
+/** Of the units that may follow the last unit before the cut, the one closest to the unit `wanted`. */
 function nearestFit(
   messages: readonly Message[],
   units: readonly Unit[],
@@ -72,7 +72,7 @@ function nearestFit(
   return undefined;
 }
 
-/** The side a role speaks for. Tool results count as the user's side, because they are addressed to the model. */
+/** The side that a role belongs to. Tool results belong to the user's side, because they are addressed to the model. */
 export function sideOf(role: Role | undefined): "user" | "assistant" | "system" | undefined {
   return role === "tool" ? "user" : role;
 }
