@@ -1,4 +1,4 @@
-/** Plimsoll's text after the head of an excerpt: the notice, missing names, and a few lines of summary. */
+/** Writes Plimsoll's text after the head of an excerpt: the notice, missing names, and a few lines of summary. */
 
 import type { VisibleConversation } from "../../message/strategy.ts";
 import { type Fact, readEvidence } from "../evidence/evidence.ts";
@@ -52,7 +52,7 @@ export interface SummaryTask {
   readonly slots: Slots;
   readonly room: Room;
   readonly reserve: Reserve;
-  /** All available tokens: the reserve, plus the room that the chosen lines left. */
+  /** All available tokens: the reserve, plus the room that is left after the lines were chosen. */
   readonly tokens: number;
 }
 
@@ -113,14 +113,14 @@ function danglingIn(choice: Choice, { slots, mentionWeights }: Slots): readonly 
     .filter((atom) => (mentionWeights.weights[atom] ?? 0) > 0);
 }
 
-/** Records the message unless an earlier one is already recorded for this mention. */
+/** Records the message for this mention, unless an earlier message is already recorded for it. */
 function note(lists: readonly Map<number, number>[], atom: number, message: number): void {
   for (const list of lists) if (!list.has(atom)) list.set(atom, message);
 }
 
 /**
- * Size of the summary of content that the excerpt no longer shows. In a room of fewer than `least` tokens there is none, unless
- * an earlier summary exists. `prepared` is the maximum share of the room for a summary that a model prepared.
+ * Size of the summary of content that the excerpt no longer shows. If the room has fewer than `least` tokens, there is a summary
+ * only if an earlier summary exists. `prepared` is the maximum share of the room for a summary that a model prepared.
  */
 const summaryShare = { least: 8000, ofRoom: 0.02, most: 600, prepared: 0.15 };
 
@@ -138,13 +138,13 @@ function summaryRoom(
 interface SummaryLines {
   readonly room: Room;
   readonly tokens: number;
-  /** Rules that the view no longer contains. They come first. */
+  /** Rules that the view no longer contains. They come first in the summary. */
   readonly first: readonly Fact[];
 }
 
 /**
- * The summary that a model prepared, if there is one. Otherwise a summary of the messages that are no longer whole, merged with
- * the earlier summary.
+ * The summary that a model prepared, if there is one. Otherwise, a summary of the messages that were shortened or removed, merged
+ * with the earlier summary.
  */
 function summaryOf(
   conversation: VisibleConversation,

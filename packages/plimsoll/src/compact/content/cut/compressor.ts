@@ -14,11 +14,14 @@ export type ContentKind =
   | "prose";
 
 export interface CutOptions {
-  /** Maximum of tokens after / tokens before (0 < ratio ≤ 1). The result may exceed it if the compressor cannot reach it. */
+  /**
+   * Tokens after the cut divided by tokens before it, at most (0 < ratio ≤ 1). If the compressor cannot reach this ratio, the
+   * result may exceed it.
+   */
   readonly ratio: number;
   /** Counts the tokens of a text. Contract: synchronous, cheap, and in time proportional to the length of the text. */
   readonly count: (text: string) => number;
-  /** How much a line matters to the rest of the conversation (0 = not at all). Lines that matter are kept first. */
+  /** How much a line matters to the other parts of the conversation (0 = not at all). Lines that matter are kept first. */
   readonly weigh?: (line: string) => number;
   /** Name of the file that the text was read from, if known. */
   readonly path?: string;
@@ -36,7 +39,10 @@ export interface Sample {
   readonly ending?: string;
 }
 
-/** Compresses a text inside another text according to its own kind. Undefined: that does not make it shorter. */
+/**
+ * Compresses a text inside another text, according to the kind of the inner text. Undefined if the inner text does not get
+ * shorter.
+ */
 export type CompressInner = (text: string, options: CutOptions) => string | undefined;
 
 export type Attempt =
