@@ -63,7 +63,7 @@ const claudeClassic = {
   toolPromptTokens: 346,
   date: readOn,
 } as const;
-/** The tokenizer that came with Opus 4.7. It gives about 30 % more tokens than the one before (docs: token counting). */
+/** The tokenizer that came with Opus 4.7. It gives about 30 % more tokens than the tokenizer before it (docs: token counting). */
 const claudeDense = {
   ...claudeClassic,
   tokenizer: "claude:claude-opus-4-7",
@@ -328,7 +328,9 @@ interface OpenRow {
   readonly output?: number;
 }
 
-/** The windows that the models were trained with. A server may offer a smaller one, which only its settings show. */
+/**
+ * The windows that the models were trained with. A server may offer a smaller window, which only the settings of the server show.
+ */
 const openRows: readonly OpenRow[] = [
   { match: /^(?:meta-)?llama-?3-[123]/, provider: "meta", window: 131_072 },
   { match: /^(?:meta-)?llama-?3/, provider: "meta", window: 8_192 },
@@ -384,7 +386,7 @@ export function findModel(provider: string, model: string): ModelFacts {
     };
   }
   const { match: _, ...facts } = family;
-  // Claude Code and others add `[1m]` to the name of a model that has two windows, to ask for the long one.
+  // If a model has two windows, Claude Code and other clients add `[1m]` to its name to ask for the longer window.
   const hasLongWindow = facts.provider === "anthropic" && model.toLowerCase().includes("[1m]");
   return { ...facts, known: true, ...(hasLongWindow ? { contextWindow: million } : {}) };
 }

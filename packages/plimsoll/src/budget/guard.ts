@@ -1,6 +1,6 @@
 /**
  * The guard decides about a request: send it as it is, compact it first, send it to a target with a larger window, make it the
- * last turn, or refuse it. Pure. It gives one verdict before any compaction, and another after all of them.
+ * last turn, or refuse it. Pure. It gives one verdict before any compaction, and one after all compactions.
  */
 
 import { type Limit, reserveOf } from "./limit.ts";
@@ -13,7 +13,7 @@ export interface GuardTarget {
   readonly limit: Limit;
 }
 
-/** Limits that apply in addition to the window. The lowest one wins. */
+/** Limits that apply in addition to the window. The lowest limit applies. */
 export interface OwnLimits {
   /** Maximum size of every request of an agent, in tokens. */
   readonly contextBudget?: number;
@@ -49,7 +49,7 @@ export type Verdict =
 
 export interface GuardInput {
   readonly projection: Projection;
-  /** The targets in the order in which they may be tried. There is at least one. */
+  /** The targets in the order in which they may be tried, at least one. */
   readonly targets: readonly [GuardTarget, ...GuardTarget[]];
   readonly own?: OwnLimits;
   readonly thresholds?: GuardThresholds;

@@ -1,4 +1,6 @@
-/** Decides how long an answer a request may ask for: as long as the client wants if there is room, otherwise as long as fits. */
+/**
+ * Decides on the maximum answer length in a request: the length that the client wants if there is room, otherwise a shorter one.
+ */
 
 import type { OutputSize } from "../message/message.ts";
 import type { Limit } from "./limit.ts";
@@ -46,7 +48,7 @@ export function fitOutput(
 /** Limits the answer to this length, and halves the thinking budget until it fits. */
 function shortened(requested: OutputSize, maxTokens: number): OutputSize {
   const { thinkingTokens } = requested;
-  // A thinking budget above the answer length is for thinking between calls. It is not part of the answer.
+  // A thinking budget above the answer length is for thinking between calls, and is not part of the answer.
   if (thinkingTokens === undefined || thinkingTokens >= requested.maxTokens)
     return { ...requested, maxTokens };
   let thinking = thinkingTokens;

@@ -16,7 +16,7 @@ export function scaleBetween(own: number, provider: number): TokenScale {
   return own > 0 && provider > 0 ? { own, provider } : sameScale;
 }
 
-/** A scale on which one of Plimsoll's tokens is this many of the provider's. */
+/** A scale on which each token that Plimsoll counts equals `factor` tokens of the provider. */
 export function scaleBy(factor: number): TokenScale {
   return scaleBetween(1, factor);
 }

@@ -95,7 +95,7 @@ const encodingSources: Readonly<Record<EncodingName, EncodingSource>> = {
 
 function encodingOf(name: string): EncodingName {
   if (name === "cl100k_base" || name === "o200k_base") return name;
-  // The harmony encoding differs from o200k_base only in special tokens, and those are counted as text.
+  // The harmony encoding differs from o200k_base only in special tokens, and Plimsoll counts special tokens as text.
   if (name === "o200k_harmony") return "o200k_base";
   const facts = findModel("openai", name);
   if (facts.tokenizer === "tiktoken:cl100k_base") return "cl100k_base";
@@ -112,7 +112,7 @@ interface TextCount {
 
 type CountText = (text: string) => TextCount;
 
-/** A vocabulary takes about 60 MB, so all tokenizers that need the same one share it. */
+/** A vocabulary takes about 60 MB, so tokenizers with the same vocabulary share it. */
 const loadedEncodings = new Map<EncodingName, Promise<CountText>>();
 
 async function loadEncoding(name: EncodingName, pause: Pause | undefined): Promise<CountText> {

@@ -56,9 +56,9 @@ export type Grant =
 const perOpenCall = { reference: 150, notice: 50 };
 
 /**
- * The room that the window has for results, next to the fixed part and a short answer. Everything older can be removed to make
- * room. The fixed part is counted at its lowest plausible size, or as its share of the usage that the provider reported, so that
- * a wrong estimate does not reduce the room.
+ * The room for results in a window that also has to contain the fixed part and a short answer. All older content can be removed
+ * to make room. The fixed part is counted at its lowest plausible size, or as its share of the usage that the provider reported,
+ * so that a wrong estimate does not reduce the room.
  */
 export function roomForResults(
   { named, reserve }: Limit,
@@ -118,7 +118,8 @@ export function previewOutput(budget: ToolBudget, name: string, cost: ResultCost
   const others = Math.max(0, budget.openCalls - 1);
   const { wholeTokens } = cost;
   const handleTokens = cost.handleTokens + budget.entryTokens;
-  // A whole result must leave room for references to the other results. A reference must leave room for notices about them.
+  // A whole result must leave room for references to the other results. A reference must leave room for notices about the other
+  // results.
   const named = others * perOpenCall.reference + (others > 0 ? budget.entryTokens : 0);
   const left = remaining - others * perOpenCall.notice;
   if (wholeTokens <= remaining - named) return { kind: "whole", tokens: wholeTokens };

@@ -21,7 +21,10 @@ export interface ToolCallPart {
   readonly name: string;
   /** The arguments as JSON text. If the wire sends the arguments as a string, this is exactly that string. */
   readonly input: string;
-  /** Set if this is the provider's own tool search. It is not a function call, even if its name looks like one. */
+  /**
+   * Set if this is the provider's own tool search, which is not a function call, even if its name looks like the name of a
+   * function.
+   */
   readonly isToolSearch?: true;
 }
 
@@ -42,7 +45,7 @@ export interface ReasoningPart {
 export interface ImagePart {
   readonly kind: "image";
   readonly media: Media;
-  /** OpenAI's `detail`, which decides how many tokens the image costs. */
+  /** OpenAI's `detail`. The number of tokens of the image depends on it. */
   readonly detail?: "low" | "high" | "auto";
 }
 

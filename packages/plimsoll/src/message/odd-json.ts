@@ -10,7 +10,7 @@ export function isRounded(source: string): boolean {
   return digitsOf(source) !== digitsOf(String(value));
 }
 
-/** The significant digits, and the power of ten of the first one. The result is the same for `1.50`, `15e-1` and `1.5`. */
+/** The significant digits, and the power of ten of the first digit. The result is the same for `1.50`, `15e-1` and `1.5`. */
 function digitsOf(source: string): string {
   const [, whole = "", fraction = "", power = "0"] =
     /^-?(\d+)(?:\.(\d+))?(?:e([+-]?\d+))?$/i.exec(source) ?? [];

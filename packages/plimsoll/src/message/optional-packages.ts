@@ -56,7 +56,7 @@ export type Loaded<T> =
   /** One sentence for the user: what is wrong, what to do, and what happens until then. */
   | { readonly kind: "unusable"; readonly sentence: string };
 
-/** Contract: never rejects. `load` throws if the imported module is not the expected one. */
+/** Contract: never rejects. `load` throws if the imported module is not the expected module. */
 export async function loadOptional<T>(
   use: OptionalUse,
   load: () => Promise<T>,

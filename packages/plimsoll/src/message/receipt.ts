@@ -1,6 +1,6 @@
 /**
- * Receipts. A receipt lists the facts that a compaction took out and those that survived, by class of evidence. Plain data, to be
- * stored and shown.
+ * Receipts. A receipt lists the facts that a compaction took out and those that survived, by class of evidence. Receipts are
+ * plain data, so that they can be stored and shown.
  */
 
 export const evidenceClasses = [

@@ -1,6 +1,7 @@
 /**
- * BM25F: ranks documents with weighted fields by the terms that they share with a query. Each field has its own average length:
- * a name is compared with other names, and a description with other descriptions.
+ * BM25F: ranks documents with weighted fields by the terms that they share with a query. Average lengths are computed separately
+ * for each field, so the length of a name is compared with that of other names, and the length of a description with that of
+ * other descriptions.
  */
 
 import { termsOf } from "./words.ts";

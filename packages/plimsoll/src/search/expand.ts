@@ -35,7 +35,7 @@ export function queryTerms(
   return weights;
 }
 
-/** Maximum number of remembered words. Enough for the queries of one long conversation. */
+/** Maximum number of remembered words. This is enough for the queries of one long conversation. */
 const rememberedMax = 512;
 
 /** Finds synonyms among the words of an archive. The synonyms of a word are looked up when they are first needed. */

@@ -20,7 +20,7 @@ export function fuseScores(weighted: readonly WeightedScores[]): Float64Array {
   return sums;
 }
 
-/** Divides scores by the largest one. If all are 0, they stay 0. */
+/** Divides scores by the largest score. If all scores are 0, they stay 0. */
 export function byLargest(scores: Float64Array): Float64Array {
   const most = largest(scores);
   return most === 0 ? scores : scores.map((score) => score / most);

@@ -7,7 +7,7 @@ import type { Neighbour, WordVectors } from "./vectors.ts";
 /** Minimum similarity of synonyms. Less similar words merely belong to the same topic. */
 const leastSimilarity = 0.5;
 const synonymsMax = 10;
-/** Maximum number of remembered words. Enough for a few dozen long queries. */
+/** Maximum number of remembered words. This is enough for a few dozen long queries. */
 const rememberedMax = 1_024;
 
 /** Vectors of unit length in one array, one after another. */

@@ -37,7 +37,7 @@ const fieldWeights = {
 const fields = Object.keys(fieldWeights) as readonly (keyof ToolText)[];
 /**
  * Higher than the usual 1.2, because the frequencies here are already weighted. A word that is in the name and in the description
- * should be worth more than one that is only in the description.
+ * should be worth more than a word that is only in the description.
  */
 const saturation = 2;
 

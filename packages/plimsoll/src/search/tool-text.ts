@@ -6,13 +6,16 @@ export interface ToolText {
   /** The name of the tool without the name of its server. */
   readonly name: string;
   readonly description: string;
-  /** Names, titles, descriptions and enum values of the parameters, outer ones first. */
+  /** Names, titles, descriptions and enum values of the parameters. Outer parameters come first. */
   readonly parameters: string;
   readonly server: string;
   readonly serverDescription: string;
 }
 
-/** Maximum number of characters of a name or a description. Most have fewer than 500, and longer ones add nothing new. */
+/**
+ * Maximum number of characters of a name or a description. Most of them have fewer than 500 characters, and longer texts add
+ * nothing new.
+ */
 const textCharsMax = 4_000;
 /** Maximum number of characters of all parameters of a tool together. */
 const parameterCharsMax = 8_000;

@@ -16,7 +16,7 @@ export interface WordVectors {
   readonly dimensions: number;
   readonly size: number;
   has(word: string): boolean;
-  /** The frequency rank of a word: 0 for the most common one. Undefined for a word that is not in the table. */
+  /** The frequency rank of a word. The most common word has rank 0. Undefined if the word is not in the table. */
   rank(word: string): number | undefined;
   /** The vector of a word, with unit length. */
   vector(word: string): Float32Array | undefined;

@@ -35,7 +35,7 @@ export interface Compressed {
 
 /**
  * The compressors, in the order in which they are tried. The first compressor that recognises a text shortens it. If it then
- * finds that the text is of another kind, the next one is tried.
+ * finds that the text is of another kind, the next compressor that recognises the text is tried.
  */
 const compressors: readonly Compressor[] = [
   namedCodeCompressor,
@@ -53,7 +53,7 @@ const compressors: readonly Compressor[] = [
   proseCompressor,
 ];
 
-/** A guess that only steers compression. Contract: never throws, and looks only at a sample of bounded size. */
+/** A guess that only affects compression. Contract: never throws, and looks only at a sample of bounded size. */
 export function detectContent(text: string, path?: string): ContentKind {
   return recognising(mainBody(text), path)[0]?.kind ?? "prose";
 }

@@ -4,7 +4,7 @@ import { isErrorLine } from "../../text/trouble.ts";
 import { clean, shortened } from "./safe-text.ts";
 
 const fragment = /"(?:error|message)":\s?"([^"\\]{3,200})"/;
-/** A word that says that there is an error, but not which one. */
+/** A word that says that there is an error, but not which error. */
 const bareWord = /^\[?(?:error|fatal|failed|fail|exception|critical)\]?[:\s]*/i;
 const maxErrors = 12;
 const maxErrorChars = 300;

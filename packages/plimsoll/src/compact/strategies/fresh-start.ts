@@ -1,4 +1,4 @@
-/** Recovery: one handover replaces every removable message after the head, and the work goes on from there. */
+/** Recovery: one handover replaces every removable message after the head, and the work continues with the handover. */
 
 import type {
   CountTokens,

@@ -161,7 +161,7 @@ class RunFinder {
     return (lines >= ofFile.lines || tokens >= ofFile.tokens) && tokens >= ofFile.least;
   }
 
-  /** From now on, runs may refer to those lines of this text that are still present. */
+  /** From now on, earlier texts may refer to the lines of this text that are still in the view. */
   *add(index: number): InSteps<void> {
     const { lines = [], files = [] } = this.#texts[index] ?? {};
     const isGone = this.#isLeftOut[index];

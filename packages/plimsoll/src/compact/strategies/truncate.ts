@@ -1,4 +1,7 @@
-/** Truncation as a strategy: to a number of tokens, or to a share of the units, with a notice that says what was removed. */
+/**
+ * Truncation as a strategy: truncates to a number of tokens or to a share of the units, and adds a notice that says what was
+ * removed.
+ */
 
 import type { Proposal, Strategy } from "../../message/strategy.ts";
 import { truncationNotice } from "../../text/for-models.ts";

@@ -26,7 +26,8 @@ export function fixedUnits({ units, messages, mustAlternate }: VisibleConversati
     messagesOf(unit).some(({ role, parts }) => role === "user" && !parts.some(isResult)),
   );
   /**
-   * A system message in mid-conversation is only valid after a user message and before an answer, so both neighbours must stay.
+   * A system message inside the conversation is valid only after a user message and before an answer, so both neighbours must
+   * stay.
    */
   const isInstruction = (index: number): boolean =>
     index > firstUser && messages[units[index]?.first ?? -1]?.message.role === "system";
@@ -103,7 +104,7 @@ function startsWithThinking(message: Message | undefined): boolean {
   );
 }
 
-/** System messages in mid-conversation, and the provider's own summaries of earlier messages. */
+/** True for system messages inside the conversation, and for the provider's own summaries of earlier messages. */
 function isLoadBearing({ role, parts }: Message): boolean {
   return (
     role === "system" ||

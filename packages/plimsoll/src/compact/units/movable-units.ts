@@ -39,7 +39,9 @@ export function unitTokens({ units, messages }: VisibleConversation, index: numb
   return unit === undefined ? 0 : tokensOf(messages.slice(unit.first, unit.last + 1));
 }
 
-/** Plimsoll's own text may take this share of the room that the messages that must stay leave free. */
+/**
+ * Once the messages that must stay are subtracted from the limit, Plimsoll's own text may take this share of the remaining room.
+ */
 const textShare = 0.5;
 
 /**

@@ -1,6 +1,6 @@
 /**
- * Truncation for people and for recovery: removes one range of whole units from the middle and keeps the order. Automatic
- * truncation, the last strategy of a turn, chooses its ranges in `cut-to-fit.ts`.
+ * Truncation on a person's request and for recovery: removes one range of whole units from the middle and keeps the order.
+ * Automatic truncation, the last strategy of a turn, chooses its ranges in `cut-to-fit.ts`.
  */
 
 import type { Message, Role } from "../../message/message.ts";
@@ -51,7 +51,10 @@ function removedUnits(count: number, keep: Keep): number {
   }
 }
 
-/** Of the units that may follow the last unit before the cut, the one closest to the unit `wanted`. */
+/**
+ * The first unit after the cut. Its role must be valid after the last unit before the cut. Of such units, it is the closest to
+ * `wanted`.
+ */
 function nearestFit(
   messages: readonly Message[],
   units: readonly Unit[],

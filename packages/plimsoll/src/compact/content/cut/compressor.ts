@@ -55,7 +55,7 @@ export type Attempt =
 
 export interface Compressor {
   readonly kind: ContentKind;
-  /** A guess that only steers compression. Contract: never throws. */
+  /** A guess that only affects compression. Contract: never throws. */
   detects(sample: Sample): boolean;
   compress(text: string, options: CutOptions, inner: CompressInner): Attempt;
 }

@@ -1,7 +1,7 @@
 /**
  * Shortens JSON and JSON lines by leaving out keys, elements and parts of strings. The result is valid JSON again. One number,
- * the severity, decides how much each array, object and string may keep. A search finds the severity that gives the requested
- * number of tokens.
+ * the severity, sets how much each array, object and string may keep. A search finds the severity that gives the requested number
+ * of tokens.
  */
 
 import { type JsonNode, readJson, readJsonLines } from "../../../text/json-tree.ts";

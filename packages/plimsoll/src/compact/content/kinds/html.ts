@@ -114,8 +114,8 @@ function skipTag(reader: Reader, text: string, lower: string, open: number): num
 }
 
 /**
- * Maximum number of characters in a tag. A longer tag is damaged: if one of its quotes is never closed, it would include the
- * whole page.
+ * Maximum number of characters in a tag. A longer tag is damaged. Without this limit, a tag with a quote that is never closed
+ * would include the rest of the page.
  */
 const maxTagChars = 10_000;
 

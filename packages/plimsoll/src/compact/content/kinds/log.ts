@@ -36,7 +36,7 @@ function formOf(line: string): string {
     .trim();
 }
 
-/** Number of lines of the same form that are shown, in addition to the last one. */
+/** Number of lines of the same form that are shown, in addition to the last line of this form. */
 const shownTimes = 2;
 const shownAlarms = 8;
 
