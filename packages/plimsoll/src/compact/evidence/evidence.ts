@@ -280,7 +280,7 @@ interface MergedFact extends FoundFact {
   readonly factor: number;
 }
 
-/** Merges equal facts into one, with the newest wording and the number of messages that state it. */
+/** Merges equal facts into one fact, with the newest wording and the number of messages that state the fact. */
 function merge(found: readonly FoundFact[]): readonly MergedFact[] {
   const merged = new Map<string, MergedFact>();
   for (const one of found) {

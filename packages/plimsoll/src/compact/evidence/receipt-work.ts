@@ -11,7 +11,7 @@ export interface ReceiptWork {
   readonly before: readonly { readonly message: Message; readonly number: number }[];
   /** The texts of the earlier view, in which its references are found. */
   readonly visibleBefore: readonly VisibleText[];
-  /** The texts of the current view in any order, including those that Plimsoll wrote. */
+  /** The texts of the current view in any order, including the texts that Plimsoll wrote. */
   readonly visibleAfter: readonly VisibleText[];
   readonly figures: Omit<Receipt, "classes" | "coherence">;
 }

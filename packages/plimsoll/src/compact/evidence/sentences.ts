@@ -1,6 +1,6 @@
 /** Recognises statements of users and agents: rules, decisions, open items, successes and failures. */
 
-/** Words that make a sentence a rule wherever they occur in it. */
+/** Words that make a sentence a rule, at any position in the sentence. */
 const ruling =
   /\b(?:must(?! have been)|mustn['’]t|make sure|be sure to|ensure|under no circumstances|forbidden|not allowed|required to|no more than|at most|at least|off[- ]limits|(?:should|shall)(?:n['’]t| not| never| always| only)|may not)\b/i;
 /** Words that make a sentence a rule only at the beginning of the sentence or of a clause. */

@@ -15,13 +15,16 @@ import type { RenderedChoice } from "./render-choice.ts";
 import type { Slots } from "./texts-to-cut.ts";
 import { missingRules, rulesOf, rulesTokens } from "./user-rules.ts";
 
-/** Share of the room that may be spent on listing important names that the view no longer mentions. */
+/** Share of the excerpt's token budget that may be used to list important names that the view no longer mentions. */
 const digestShare = 0.02;
-/** If the room has at least this many tokens, the text also lists names that the view still mentions but no longer introduces. */
+/**
+ * If the excerpt may have at least this many tokens, Plimsoll's text also lists names that the view mentions but no longer
+ * introduces.
+ */
 const roomForNames = 4000;
 const danglingShare = 0.01;
 
-/** The room that is set aside for Plimsoll's text before any pieces are chosen. */
+/** The tokens that are kept free for Plimsoll's text before any pieces are chosen. */
 export interface Reserve {
   readonly notice: Notice;
   /** All rules of the user. */
@@ -52,7 +55,7 @@ export interface SummaryTask {
   readonly slots: Slots;
   readonly room: Room;
   readonly reserve: Reserve;
-  /** All available tokens: the reserve, plus the room that is left after the lines were chosen. */
+  /** All available tokens: the reserve, plus the tokens that are left after the lines were chosen. */
   readonly tokens: number;
 }
 
@@ -83,7 +86,7 @@ export async function writeSummary(
 
 const above = (body: string, digest: string): string => [digest, body].join("\n").trim();
 
-/** Decreasing sizes, each about a tenth smaller than the one before. */
+/** Decreasing sizes, each about a tenth smaller than the size before it. */
 function* sizesFrom(most: number, least: number): Generator<number> {
   for (let size = most; size > least; size = Math.floor(size * 0.9) - 2) yield size;
 }
@@ -119,8 +122,9 @@ function note(lists: readonly Map<number, number>[], atom: number, message: numb
 }
 
 /**
- * Size of the summary of content that the excerpt no longer shows. If the room has fewer than `least` tokens, there is a summary
- * only if an earlier summary exists. `prepared` is the maximum share of the room for a summary that a model prepared.
+ * Size of the summary of content that the excerpt no longer shows. If the excerpt may have fewer than `least` tokens, there is a
+ * summary only if an earlier summary exists. `prepared` is the maximum share of the excerpt's token budget for a summary that a
+ * model prepared.
  */
 const summaryShare = { least: 8000, ofRoom: 0.02, most: 600, prepared: 0.15 };
 

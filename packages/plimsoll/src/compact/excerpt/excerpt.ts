@@ -40,7 +40,7 @@ import { readSlots, type Slots } from "./texts-to-cut.ts";
 
 /** Maximum number of rounds in which the kept pieces are counted exactly, and pieces are added or taken back. */
 const rounds = 8;
-/** If less room than this is left, there is no further round. */
+/** If fewer tokens than this, or a smaller share of the room, are left, there is no further round. */
 const slack = { tokens: 8, share: 0.004 };
 
 /** A finished excerpt as plain data, so that another thread can make it. */
@@ -96,10 +96,13 @@ export function excerptBy(make: MakeExcerpt): Strategy {
 
 export const excerpt: Strategy = excerptBy(makeExcerpt);
 
-/** If the room has fewer tokens than this, there is nothing to choose. */
+/** If the excerpt may have fewer tokens than this, there is nothing to choose. */
 const smallestRoom = 60;
 
-/** The room includes the tokens of an earlier summary, because the new summary replaces it. */
+/**
+ * Computes how many tokens the excerpt may have. The tokens of an earlier summary are included, because the new summary replaces
+ * it.
+ */
 async function roomOf(conversation: VisibleConversation, goal: Goal): Promise<Room> {
   const { messages, tokens, summary, weigh } = conversation;
   const [summed = 0] = summary === undefined ? [] : await weigh([ownMessage(summary)]);
@@ -120,11 +123,13 @@ async function roomOf(conversation: VisibleConversation, goal: Goal): Promise<Ro
 interface Excerpt {
   readonly rendered: RenderedChoice;
   readonly digest: string;
-  /** Tokens of the room that are left. The number is negative if the pieces that must stay do not fit. */
+  /** Number of tokens that are left for the excerpt. It is negative if the pieces that must stay do not fit. */
   readonly left: number;
 }
 
-/** Fills the room as far as exact counts allow. The estimate for one piece may be off, but the sum must not exceed the room. */
+/**
+ * Chooses as many pieces as fit by exact counts. The estimate for one piece may be wrong, but the sum must not exceed the room.
+ */
 async function chooseWithin(
   choice: Choice,
   conversation: VisibleConversation,

@@ -34,7 +34,7 @@ export interface MentionWeights {
 export interface MentionFrame {
   /** The number of tokens before each message, and the total as the last element. These numbers show how old a mention is. */
   readonly startOf: readonly number[];
-  /** Messages before this one are always visible. */
+  /** Number of messages in the head, which are always visible. */
   readonly headLength: number;
 }
 

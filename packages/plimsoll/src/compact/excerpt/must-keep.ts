@@ -7,26 +7,32 @@ import { type PlacedSlot, type Slots, unitIndex } from "./texts-to-cut.ts";
 
 /**
  * "usual" keeps pieces generously. "least" keeps only the minimum, and is used if the pieces that "usual" keeps do not fit into
- * the room.
+ * the excerpt.
  */
 export type Strictness = "usual" | "least";
 
-/** The newest exchanges stay up to a share of the history or a share of the room after the head, whichever is smaller. */
+/** The newest exchanges stay up to a share of the history or a share of the excerpt's token budget, whichever is smaller. */
 const recent = { ofHistory: 0.105, ofRoom: 0.42 };
-/** Exchanges at the very end stay whole up to this share of the room, so that the end of the conversation is coherent. */
+/**
+ * Exchanges at the very end stay whole up to this share of the excerpt's token budget, so that the end of the conversation is
+ * coherent.
+ */
 const wholeTail = { usual: 0.15, least: 0 };
 const usersShare = { usual: 0.31, least: 0.3 };
 const importantShare = 0.85;
-/** The user's last message stays whole if it takes at most this share of the room. */
+/** The user's last message stays whole if it takes at most this share of the excerpt's token budget. */
 const lastWords = 0.5;
-/** The user's last message also stays whole if it has at most this many characters, even in a small room. */
+/** The user's last message stays whole in any case if it has at most this many characters. */
 const shortestLastWords = 2000;
 /** Only the beginning of a text is kept if the text exceeds one of these limits. */
 const oversized = { tokens: 400, ofRoom: 0.2 };
 /** Number of characters that are kept of the beginning of an oversized text. */
 const beginning = 210;
 const charactersPerToken = 5;
-/** The minimum that stays of a recent result: a share of the result or of the room, whichever is smaller, plus a few tokens. */
+/**
+ * At least this much of a recent result stays: a share of the result or of the excerpt's token budget, whichever is smaller, plus
+ * a few tokens.
+ */
 const resultFloor = {
   usual: { ofResult: 0.45, ofRoom: 0.1, tokens: 8 },
   least: { ofResult: 0.4, ofRoom: 0.09, tokens: 4 },
@@ -108,7 +114,7 @@ interface NewestTask {
   readonly slots: readonly PlacedSlot[];
   readonly room: StrictRoom;
   readonly open: (message: number) => readonly number[];
-  /** Share of the room for the newest exchanges. */
+  /** Share of the excerpt's token budget for the newest exchanges. */
   readonly ofRoom: number;
 }
 
@@ -157,7 +163,10 @@ interface UsersTask {
   readonly own: (message: number) => readonly number[];
 }
 
-/** Keeps the user's own words, newest first, up to their share of the room. The newest message always stays. */
+/**
+ * Keeps the user's own words, newest first, up to their share of the excerpt's token budget. The newest user message always
+ * stays.
+ */
 function keepUsers(choice: Choice, conversation: VisibleConversation, task: UsersTask): void {
   const { slots, room, open, share } = task;
   let taken = 0;

@@ -15,7 +15,7 @@ export interface Notice {
   readonly tokens: number;
 }
 
-/** If the room has fewer tokens than this, the notice is brief. */
+/** If the excerpt may have fewer tokens than this, the notice is brief. */
 const roomForWords = 1500;
 
 export function noticeFor(room: number, hasArchive: boolean): Notice {

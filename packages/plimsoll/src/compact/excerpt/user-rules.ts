@@ -9,8 +9,8 @@ import { estimateTokens } from "./long-lines.ts";
 import type { RenderedChoice } from "./render-choice.ts";
 
 /**
- * Limits for the repeated rules: a share of the room, and a number of tokens. Rules beyond these limits compete with all other
- * content.
+ * Limits for the repeated rules: a share of the excerpt's token budget, and a number of tokens. Rules beyond these limits compete
+ * with all other content.
  */
 const bound = { ofRoom: 0.02, tokens: 300 };
 
