@@ -59,7 +59,7 @@ function tokensOfSize({ width, height }: ImageSize, rule: ImageRule): number {
   }
 }
 
-/** Scaling can leave a fraction of a pixel over. It must not be counted as another tile. */
+/** Scaling can leave a fraction of a pixel. This fraction must not be counted as another tile. */
 function tilesIn(pixels: number, tile: number): number {
   return Math.max(1, Math.ceil(pixels / tile - 1e-9));
 }

@@ -37,7 +37,7 @@ function errorIn(line: string): string | undefined {
 const fleeting =
   /0x[0-9a-f]+|\d{4}-\d\d-\d\d[T ]?|\d\d:\d\d:\d\d(?:[.,]\d+)?|\d+(?:\.\d+)?\s?m?s\b|(?<=\s)\d+(?![\w:/])/gi;
 
-/** Two messages that differ only in such numbers have the same key, because they report the same error. */
+/** Two messages that differ only in addresses, times or plain numbers have the same key, because they report the same error. */
 export function errorKey(error: string): string {
   return error.replace(fleeting, "0").toLowerCase();
 }

@@ -1,6 +1,6 @@
 /**
- * The parser. Every language except JavaScript and TypeScript needs a package. If there is no parser for a language, code in it
- * is cut by lines.
+ * The parser. Every language except JavaScript and TypeScript needs a package. Code in a language without a parser is cut by
+ * lines.
  */
 
 import type { SgNode } from "@ast-grep/napi";

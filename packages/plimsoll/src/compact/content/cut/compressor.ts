@@ -15,8 +15,8 @@ export type ContentKind =
 
 export interface CutOptions {
   /**
-   * Tokens after the cut divided by tokens before it, at most (0 < ratio ≤ 1). If the compressor cannot reach this ratio, the
-   * result may exceed it.
+   * Maximum ratio of the tokens after the cut to the tokens before it (0 < ratio ≤ 1). If the compressor cannot reach this ratio,
+   * the result may be longer.
    */
   readonly ratio: number;
   /** Counts the tokens of a text. Contract: synchronous, cheap, and in time proportional to the length of the text. */

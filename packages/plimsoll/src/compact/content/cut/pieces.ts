@@ -12,8 +12,8 @@ export interface Piece {
   /** The text of this piece. All pieces joined give the whole text. */
   readonly text: string;
   /**
-   * A piece with the score 0 is kept only near the beginning or the end, with a negative score only if no others are left, and
-   * with the score `redundant` never.
+   * Pieces with the score 0 are kept only near the beginning or the end. Pieces with a negative score are kept only if no others
+   * are left, and pieces with the score `redundant` are never kept.
    */
   readonly score: number;
   /** True if the piece is kept before all other pieces. */

@@ -1,4 +1,4 @@
-/** Replaces base64 and binary data by a description, because nobody can read a part of such data. */
+/** Replaces base64 and binary data by a description, because nobody can read such data. */
 
 import { grouped } from "../../../text/digits.ts";
 import { cutTexts } from "../../../text/for-models.ts";
