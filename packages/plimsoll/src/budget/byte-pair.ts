@@ -1,36 +1,40 @@
 /**
  * Byte-pair merging in O(n log n) time, with the rank tables of gpt-tokenizer.
  *
- * The merge loops of gpt-tokenizer and tiktoken are quadratic in the length of one piece ('a' x 40,000 takes seconds). Here a
- * heap gives the next merge, in the same order (lowest rank, then leftmost), so the counts are the same.
+ * The merge loops of gpt-tokenizer and tiktoken are quadratic in the length of one piece (40,000 times the letter "a" takes
+ * seconds). Here a heap gives the next merge, in the same order as theirs (lowest rank first, then leftmost), so the counts are
+ * the same.
  */
 
-/** The index is the rank. Tokens that are not valid UTF-8 are given as bytes. */
+/** All tokens of a vocabulary. The index of a token is its rank. A token that is not valid UTF-8 is an array of bytes. */
 export type RankTable = readonly (string | readonly number[])[];
 
 /** Lets other work run between two steps of a long task. */
 export type Pause = () => Promise<void>;
 
 export interface Vocabulary {
-  /** Keys are tokens, with one character per byte. */
+  /** The rank of each token. The keys are the tokens, written with one character per byte. */
   readonly rankOfBytes: ReadonlyMap<string, number>;
   readonly bytesOfRank: readonly string[];
-  /** The tokens that are valid text but not ASCII, as text. */
+  /** The tokens that are valid text and contain characters outside ASCII. */
   readonly wideTokens: ReadonlySet<string>;
 }
 
-/** A running sum that is updated in place for speed, because a text has a piece for every two or three characters. */
+/** A running sum. It is updated in place for speed, because a text has about one piece for every two or three characters. */
 export interface PieceCount {
   tokens: number;
-  /** Number of cuts inside a piece that the tokenizer would keep together. */
+  /** Number of times that a piece was cut although the tokenizer would keep it together. */
   cuts: number;
 }
 
 export type CountPiece = (piece: string, pieceCount: PieceCount) => void;
 
-/** Longer pieces are merged window by window. This bounds memory and keeps the heap in the processor's cache. */
+/**
+ * Pieces longer than this are merged in blocks of this many bytes. This bounds memory and keeps the heap in the processor's
+ * cache.
+ */
 const windowBytes = 4096;
-/** Callers cut text into chunks of this many characters. Each character is at most three bytes of UTF-8. */
+/** Callers cut text into chunks of at most this many characters. Each character is at most three bytes of UTF-8. */
 export const maxPieceChars: number = 65_536;
 const tokensPerStep = 20_000;
 const asciiText = /^\p{ASCII}*$/u;
@@ -62,7 +66,10 @@ export function createPieceCounter(vocabulary: Vocabulary): CountPiece {
   const filter = createFilter(vocabulary);
   const merge = createMerge(vocabulary, filter, bytes);
 
-  /** Copies the piece into `bytes`. The hash is only correct for ASCII pieces, and is only used for those. */
+  /**
+   * Copies the piece into `bytes`, and returns its size and its hash. The hash is correct only for ASCII pieces, and only used
+   * for them.
+   */
   const readBytes = (piece: string): { readonly size: number; readonly hash: number } => {
     let hash = 0;
     for (let index = 0; index < piece.length; index++) {
@@ -96,9 +103,9 @@ const nextHash = (hash: number, byte: number): number => (Math.imul(hash, hashBa
 const filterBits = 22;
 
 interface TokenFilter {
-  /** Returns false only if no token has this hash. After true, the caller must look the token up. */
+  /** Returns false only if no token has this hash. If it returns true, the caller must look the token up. */
   mayHold(hash: number): boolean;
-  /** The hash of two tokens joined, without joining them. */
+  /** Computes the hash of two joined tokens from their two hashes. */
   joinedHash(left: number, right: number): number;
 }
 
@@ -152,7 +159,7 @@ function createMerge(
   const rank = new Int32Array(windowBytes);
   const next = new Int32Array(windowBytes);
   const previous = new Int32Array(windowBytes);
-  // The rank of each part merged with the part after it. A heap entry is out of date if its rank differs from this one.
+  // For each part, the rank of the token that it forms with the next part. A heap entry with another rank is out of date.
   const mergedRank = new Int32Array(windowBytes);
 
   const offer = (at: number, merged: number): void => {
@@ -201,7 +208,10 @@ function createMerge(
 
 const pairCacheBits = 16;
 
-/** The rank of two neighbours joined to one token. The cache is direct-mapped, so a collision only costs another lookup. */
+/**
+ * Looks up the rank of the token that two neighbours form together. The cache is direct-mapped, so a collision only costs another
+ * lookup.
+ */
 function createPairRanks(
   { rankOfBytes, bytesOfRank }: Vocabulary,
   filter: TokenFilter,

@@ -1,10 +1,10 @@
 /**
- * Corrects estimates with the usage that providers report. A plain value, which the session keeps for each model.
+ * Corrects estimates with the usage that providers report. A calibration is a plain value; a session keeps one for each model.
  *
  * A provider reports one total, but Plimsoll's estimates are off by different factors for the system prompt, the tool schemas and
  * the conversation. Recursive least squares finds these factors. The first report scales all of them. Each later report adjusts
- * the factors that explain the remaining difference. That is mostly the conversation's factor, because its growth between two
- * reports can be seen on its own.
+ * the factors that explain the remaining difference. This is mostly the factor of the conversation, because usually only the
+ * conversation grows between two reports.
  */
 
 import type { Count } from "./tokenizer.ts";
@@ -44,7 +44,7 @@ export const uncalibrated: Calibration = {
   spread: firstSpread,
 };
 
-/** Turns stored values back into a calibration. The spread is not stored, so it starts at `firstSpread` again. */
+/** Makes a calibration from stored values. The spread is not stored, so it starts at `firstSpread` again. */
 export function restored(stored: {
   readonly factor: number;
   readonly samples: number;
@@ -61,7 +61,10 @@ export function restored(stored: {
 const plausible = { min: 0.1, max: 3 };
 /** Minimum size of an estimate, in tokens. Below it, the provider's fixed overhead per request matters more than the text. */
 const estimateTokensMin = 200;
-/** Expected error of a report: as a share of a whole request, as a share of the added text, and at least this many tokens. */
+/**
+ * Expected error of a report: a share of the reported tokens of the whole request or of the added text, and at least `tokensMin`
+ * tokens.
+ */
 const noise = { tokensMin: 20, ofWhole: 0.01, ofGrowth: 0.05 };
 
 /** `estimated` is the uncorrected estimate for the request that the report is about. */

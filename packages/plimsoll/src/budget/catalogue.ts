@@ -2,11 +2,13 @@
 
 /** How a provider turns an image into tokens. */
 export type ImageRule =
-  /** Anthropic: patches of 28 pixels after scaling to the longest edge, or width x height / 750 if that is more. */
+  /** Anthropic shrinks the image to `maxEdge` and counts patches of 28 x 28 pixels, or width x height / 750 if that is more. */
   | { readonly kind: "patches-28"; readonly maxEdge: number; readonly maxTokens: number }
-  /** OpenAI: scaled to fit into 2048 x 2048, then the shorter side to 768, then tiles of 512 pixels. */
+  /**
+   * OpenAI shrinks the image to fit into 2048 x 2048, then shrinks its shorter side to 768, and counts tiles of 512 x 512 pixels.
+   */
   | { readonly kind: "tiles-512"; readonly base: number; readonly perTile: number }
-  /** OpenAI, small and newer models: patches of 32 pixels, up to `maxPatches`, times a factor. */
+  /** Small and newer models of OpenAI: the number of patches of 32 x 32 pixels, up to `maxPatches`, times a factor. */
   | { readonly kind: "patches-32"; readonly maxPatches: number; readonly factor: number }
   /** Gemini up to 2.5: one tile for up to 384 x 384 pixels, otherwise tiles of 768 pixels. */
   | { readonly kind: "tiles-768"; readonly perTile: number }
@@ -15,7 +17,7 @@ export type ImageRule =
 
 export interface MediaRule {
   readonly image: ImageRule;
-  /** Tokens of one PDF page: its text and its picture. */
+  /** Tokens of one PDF page, for its text and an image of it. */
   readonly pageTokens: number;
 }
 
@@ -38,7 +40,7 @@ export interface ModelFacts {
 }
 
 interface Family extends Omit<ModelFacts, "known"> {
-  /** Tested in order against the bare model name, in lower case and with "-" for ".". */
+  /** Matches the bare model name in lower case, with "-" in place of ".". The first family that matches is used. */
   readonly match: RegExp;
 }
 
@@ -51,17 +53,17 @@ const claudeLargeImage: ImageRule = { kind: "patches-28", maxEdge: 2576, maxToke
 /** Measured on five PDFs with text and tables (huggingface.co/datasets/JOHNISKING/pdf-token-cost): 2,098 to 2,481 per page. */
 const claudePageTokens = 2_500;
 
-/** In the same data set, one o200k token corresponds to 1.09 to 1.15 tokens of Claude 4.5, and to 1.45 to 1.58 tokens of 5.5. */
+/** In the same data set, one o200k token corresponds to 1.09 to 1.15 tokens of Claude 4.5, or 1.45 to 1.58 of Claude 5.5. */
 const claudeClassic = {
   provider: "anthropic",
   tokenizer: "claude:claude-3",
   tokenFactor: 1.15,
   media: { image: claudeClassicImage, pageTokens: claudePageTokens },
-  // Anthropic's docs, "Tool use pricing": 346 tokens if the model may choose freely.
+  // Anthropic's docs, "Tool use pricing": 346 tokens if the request does not force the model to call a tool.
   toolPromptTokens: 346,
   date: readOn,
 } as const;
-/** The tokenizer that came with Opus 4.7. It gives about 30 % more tokens than the one before (docs: token counting). */
+/** The tokenizer that came with Opus 4.7. It gives about 30 % more tokens than the tokenizer before it (docs: token counting). */
 const claudeDense = {
   ...claudeClassic,
   tokenizer: "claude:claude-opus-4-7",
@@ -326,7 +328,9 @@ interface OpenRow {
   readonly output?: number;
 }
 
-/** The windows that the models were trained with. A server may offer a smaller one, which only its settings show. */
+/**
+ * The windows that the models were trained with. A server may offer a smaller window, which only the settings of the server show.
+ */
 const openRows: readonly OpenRow[] = [
   { match: /^(?:meta-)?llama-?3-[123]/, provider: "meta", window: 131_072 },
   { match: /^(?:meta-)?llama-?3/, provider: "meta", window: 8_192 },
@@ -382,7 +386,7 @@ export function findModel(provider: string, model: string): ModelFacts {
     };
   }
   const { match: _, ...facts } = family;
-  // Claude Code and others add `[1m]` to the name of a model that has two windows, to ask for the long one.
+  // If a model has two windows, Claude Code and other clients add `[1m]` to its name to ask for the longer window.
   const hasLongWindow = facts.provider === "anthropic" && model.toLowerCase().includes("[1m]");
   return { ...facts, known: true, ...(hasLongWindow ? { contextWindow: million } : {}) };
 }

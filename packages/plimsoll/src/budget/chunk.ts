@@ -1,4 +1,4 @@
-/** Cuts long text into chunks. If possible, it cuts at places that no token of a GPT-style tokenizer spans. */
+/** Cuts long text into chunks, if possible at places that no token of a GPT-style tokenizer spans. */
 
 export interface Chunk {
   readonly text: string;
@@ -24,7 +24,7 @@ export function* chunksOf(text: string, maxChars: number): Generator<Chunk> {
   yield { text: text.slice(start), isClean: true };
 }
 
-/** Maximum distance to look back for a place to cut. A word longer than this is data. The bound keeps the time linear. */
+/** Maximum number of characters to look back for a place to cut. Longer "words" are data. The bound keeps the time linear. */
 const lookBackChars = 2_048;
 
 function lastCleanCut(text: string, start: number, limit: number): number | undefined {

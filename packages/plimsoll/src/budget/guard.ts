@@ -1,6 +1,6 @@
 /**
  * The guard decides about a request: send it as it is, compact it first, send it to a target with a larger window, make it the
- * last turn, or refuse it. Pure. It gives two verdicts, one before anything was taken out and one after.
+ * last turn, or refuse it. Pure. It gives one verdict before any compaction, and one after all compactions.
  */
 
 import { type Limit, reserveOf } from "./limit.ts";
@@ -13,7 +13,7 @@ export interface GuardTarget {
   readonly limit: Limit;
 }
 
-/** Limits that apply in addition to the window. The lowest one wins. */
+/** Limits that apply in addition to the window. The lowest limit applies. */
 export interface OwnLimits {
   /** Maximum size of every request of an agent, in tokens. */
   readonly contextBudget?: number;
@@ -37,7 +37,7 @@ export type Verdict =
       readonly isForced: boolean;
       readonly overTokens: number;
     }
-  /** The first target is full, but this one has room. */
+  /** The first target is full, but this target has room. */
   | { readonly kind: "skip"; readonly target: string; readonly filled: number }
   /**
    * The fixed part alone is over the limit, so taking out messages would not help. The request is sent anyway if the window may
@@ -49,7 +49,7 @@ export type Verdict =
 
 export interface GuardInput {
   readonly projection: Projection;
-  /** The targets in the order in which they may be tried. There is at least one. */
+  /** The targets in the order in which they may be tried, at least one. */
   readonly targets: readonly [GuardTarget, ...GuardTarget[]];
   readonly own?: OwnLimits;
   readonly thresholds?: GuardThresholds;
@@ -145,9 +145,10 @@ function assessTarget(input: GuardInput, target: GuardTarget): Verdict {
 }
 
 /**
- * The verdict after every compaction was tried. A request is sent if the window may hold it and a short answer, even if it is
- * over the limit: if the size of the window is a guess, the provider decides. A request that certainly leaves no room for an
- * answer is sent as the last turn if it fits into the window, and is refused otherwise.
+ * The verdict after every compaction was tried. If the window may have room for the request and a short answer, the request is
+ * sent, even if it is over the limit. If the size of the window is a guess, only the provider knows whether the request fits. A
+ * request that certainly leaves no room for an answer becomes the final turn if it fits into the window, and is refused
+ * otherwise.
  */
 export function assessAfter(input: GuardInput): Verdict {
   const [target] = input.targets;

@@ -5,7 +5,10 @@ export interface ImageSize {
   readonly height: number;
 }
 
-/** Most headers are in the first bytes. A JPEG may have a preview and colour profiles before its header. */
+/**
+ * Number of bytes to decode at the first and at the second try. Most headers are short, but a JPEG may begin with a preview and
+ * colour profiles.
+ */
 const headBytes = [64, 262_144] as const;
 
 /** Reads PNG, JPEG, GIF and WebP. Returns undefined for any other format and for damaged images. */
@@ -19,7 +22,7 @@ export function imageSize(base64: string): ImageSize | undefined {
   return undefined;
 }
 
-/** Decodes the first bytes, one character per byte. The rest is not decoded. */
+/** Decodes only the first `byteCount` bytes, into one character per byte. */
 export function decodeHead(base64: string, byteCount: number): string | undefined {
   const head = base64.slice(0, Math.ceil(byteCount / 3) * 4).replace(/\s+/g, "");
   try {

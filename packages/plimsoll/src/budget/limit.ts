@@ -21,7 +21,10 @@ export interface LimitInput {
 export interface Limit {
   /** If the size of the window is unknown, this is a guess, and Plimsoll does nothing to stay below it. */
   readonly window: number;
-  /** The window as stated by configuration, catalogue or provider. Nothing larger fits. Infinite if none of them states it. */
+  /**
+   * The window as stated by configuration, catalogue or provider. No larger request fits. Infinite if none of them states the
+   * window.
+   */
   readonly named: number;
   readonly buffer: number;
   /** The maximum answer length that the client, the configuration or the catalogue states. */
@@ -30,11 +33,11 @@ export interface Limit {
   readonly reserve: number;
   /** The limit in tokens: window minus buffer minus reserve. Never negative. */
   readonly limit: number;
-  /** "learned": the provider stated the window, or refused a longer request. "fallback": a guess. */
+  /** Where the window size comes from. "learned": the provider stated it, or refused a longer request. "fallback": a guess. */
   readonly windowSource: "model" | "provider" | "defaults" | "catalogue" | "learned" | "fallback";
 }
 
-/** Maximum share of the window that is kept free for the answer. Answers rarely get longer, even if the client allows it. */
+/** Maximum share of the window that is kept free for the answer. Few answers are longer, even if the client allows it. */
 const reserveShare = 0.25;
 
 const defaultBufferTokens = 8_192;

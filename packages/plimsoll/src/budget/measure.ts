@@ -93,7 +93,7 @@ export function schemaTokens({ tokens, certainty }: Count, factor: number): Coun
   };
 }
 
-/** If one count is an estimate, so is the sum. Otherwise, if one is a bound, so is the sum. */
+/** The sum is an estimate if any count is an estimate. Otherwise, it is a bound if any count is a bound. */
 export function addCounts(counts: readonly Count[]): Count {
   return counts.reduce(
     (sum, count) => ({
@@ -117,7 +117,7 @@ export interface Components {
 }
 
 export interface Measurement extends MeasurementSummary {
-  /** The token counts of the summary, each with its own certainty. */
+  /** The token counts of the four components, each with its own certainty. */
   readonly components: Components;
 }
 

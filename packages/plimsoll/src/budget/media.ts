@@ -59,7 +59,7 @@ function tokensOfSize({ width, height }: ImageSize, rule: ImageRule): number {
   }
 }
 
-/** Scaling leaves fractions of a pixel, which must not count as another tile. */
+/** Scaling can leave a fraction of a pixel. This fraction must not be counted as another tile. */
 function tilesIn(pixels: number, tile: number): number {
   return Math.max(1, Math.ceil(pixels / tile - 1e-9));
 }
@@ -75,9 +75,12 @@ function patches32({ width, height }: ImageSize, maxPatches: number): number {
   return Math.min(maxPatches, tilesIn(columns * fit, 1) * tilesIn(rows * fit, 1));
 }
 
-/** Only this many bytes are decoded, because more would take long. The rest is assumed to be similar. */
+/**
+ * Only this many bytes of a PDF are searched for pages, to save time. The remaining bytes are assumed to have as many pages per
+ * byte.
+ */
 const scannedBytes = 1_048_576;
-/** Assumed size of a page if no page object is visible. Scanned pages are larger and text pages are smaller. */
+/** Assumed size of a page if no page object was found. Scanned pages are larger and text pages are smaller. */
 const bytesPerPage = 32_768;
 const unseenPages = 10;
 const pagesMax = 1_000;

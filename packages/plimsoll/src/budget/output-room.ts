@@ -1,4 +1,6 @@
-/** Decides how long an answer a request may ask for: as long as the client wants if there is room, otherwise as long as fits. */
+/**
+ * Decides on the maximum answer length in a request: the length that the client wants if there is room, otherwise a shorter one.
+ */
 
 import type { OutputSize } from "../message/message.ts";
 import type { Limit } from "./limit.ts";
@@ -17,11 +19,11 @@ const marginShare = 0.005;
 export type InputSize = Pick<Projection, "tokens" | "least" | "most" | "isGuess">;
 
 /**
- * If the answer has to be shorter than requested, some room stays free in case the input was counted too low: the buffer, or a
- * quarter of the remaining room. An answer that fits by the best estimate is shortened only if `input.most` leaves too little
- * room for it. If the input size is a guess, the answer is not made shorter than the reserve, because the request may still fit,
- * and otherwise the provider's "too long" error says how much room there is. A thinking budget is halved until it fits, so that
- * it does not change with every turn.
+ * Shortens the answer if there is not enough room for the requested length. It then leaves some room free in case the input was
+ * counted too low: the buffer, or a quarter of the remaining room. An answer that fits by the best estimate is shortened only if
+ * `input.most` leaves too little room for it. If the input size is a guess, the answer is not made shorter than the reserve: the
+ * request may still fit, and if it does not, the provider's "too long" error says how much room there is. A thinking budget is
+ * halved until it fits, because a budget that follows the room exactly would change with every turn.
  */
 export function fitOutput(
   requested: OutputSize,
@@ -30,7 +32,7 @@ export function fitOutput(
 ): OutputSize {
   const beside = (tokens: number): number => window - Math.ceil(tokens * (1 + marginShare));
   const [left, surelyLeft] = [beside(input.tokens), beside(input.most)];
-  // An input that fills the window does not fit with a shorter answer either.
+  // If the input alone fills the window, a shorter answer does not help.
   const isTooLong = input.least >= window;
   if (windowSource === "fallback" || isTooLong || requested.maxTokens <= surelyLeft)
     return requested;
@@ -46,7 +48,7 @@ export function fitOutput(
 /** Limits the answer to this length, and halves the thinking budget until it fits. */
 function shortened(requested: OutputSize, maxTokens: number): OutputSize {
   const { thinkingTokens } = requested;
-  // A thinking budget above the answer length is for thinking between calls. It is not part of the answer.
+  // A thinking budget above the answer length is for thinking between calls, and is not part of the answer.
   if (thinkingTokens === undefined || thinkingTokens >= requested.maxTokens)
     return { ...requested, maxTokens };
   let thinking = thinkingTokens;

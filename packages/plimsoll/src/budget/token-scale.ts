@@ -16,7 +16,7 @@ export function scaleBetween(own: number, provider: number): TokenScale {
   return own > 0 && provider > 0 ? { own, provider } : sameScale;
 }
 
-/** A scale on which one of Plimsoll's tokens is this many of the provider's. */
+/** A scale on which each token that Plimsoll counts equals `factor` tokens of the provider. */
 export function scaleBy(factor: number): TokenScale {
   return scaleBetween(1, factor);
 }
@@ -26,7 +26,7 @@ export function notBelowOwn(scale: TokenScale): TokenScale {
   return scale.provider < scale.own ? sameScale : scale;
 }
 
-/** The result is not rounded. A caller that compares it with a limit knows which way to round. */
+/** The result is not rounded, because only the caller knows whether to round up or down. */
 export function inProviderTokens(ownTokens: number, { own, provider }: TokenScale): number {
   return (ownTokens * provider) / own;
 }
@@ -36,7 +36,7 @@ export function inOwnTokens(providerTokens: number, { own, provider }: TokenScal
   return (providerTokens * own) / provider;
 }
 
-/** Provider's tokens, rounded to show them to people. */
+/** Converts to the provider's tokens and rounds the result, to show it to people. */
 export function shownTokens(ownTokens: number, scale: TokenScale): number {
   return Math.round(inProviderTokens(ownTokens, scale));
 }

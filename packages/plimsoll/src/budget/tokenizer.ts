@@ -95,7 +95,7 @@ const encodingSources: Readonly<Record<EncodingName, EncodingSource>> = {
 
 function encodingOf(name: string): EncodingName {
   if (name === "cl100k_base" || name === "o200k_base") return name;
-  // The harmony encoding differs from o200k_base only in special tokens, and those are counted as text.
+  // The harmony encoding differs from o200k_base only in special tokens, and Plimsoll counts special tokens as text.
   if (name === "o200k_harmony") return "o200k_base";
   const facts = findModel("openai", name);
   if (facts.tokenizer === "tiktoken:cl100k_base") return "cl100k_base";
@@ -112,7 +112,7 @@ interface TextCount {
 
 type CountText = (text: string) => TextCount;
 
-/** A vocabulary takes about 60 MB, so all tokenizers that need the same one share it. */
+/** A vocabulary takes about 60 MB, so tokenizers with the same vocabulary share it. */
 const loadedEncodings = new Map<EncodingName, Promise<CountText>>();
 
 async function loadEncoding(name: EncodingName, pause: Pause | undefined): Promise<CountText> {
@@ -148,7 +148,7 @@ async function createEncoding(
   return (text) => countByChunks(text, countChunk);
 }
 
-/** `\s` in JavaScript includes U+FEFF and lacks U+0085. In tiktoken's patterns it is the Unicode property White_Space. */
+/** `\s` in JavaScript includes U+FEFF and lacks U+0085. In tiktoken's patterns, `\s` is the Unicode property White_Space. */
 function asRustReadsIt(split: RegExp): RegExp {
   const source = split.source.replaceAll("\\s", "\\p{White_Space}");
   return new RegExp(source.replaceAll("\\S", "\\P{White_Space}"), "gu");
@@ -172,8 +172,8 @@ function countByChunks(text: string, countChunk: (chunk: string) => TextCount): 
 }
 
 /**
- * Safety margin per cut inside a piece. Merging is greedy, so two halves may need fewer tokens than the whole: at most 5 fewer in
- * 720,000 cuts of hostile text (random tokens, letters, symbols, white space, Chinese).
+ * Safety margin in tokens for each cut inside a piece. Merging is greedy, so two halves may need fewer tokens than the whole
+ * piece. In 720,000 cuts of hostile text (random tokens, letters, symbols, white space, Chinese), they needed at most 5 fewer.
  */
 const tokensPerCut = 8;
 
@@ -192,7 +192,7 @@ async function exact(
 }
 
 /**
- * For models without an offline tokenizer. Counts with o200k, times a factor from the catalogue. Reported usage corrects the
+ * Counts for models without an offline tokenizer: the o200k count times a factor from the catalogue. Reported usage corrects the
  * count later.
  */
 async function estimating(

@@ -28,11 +28,11 @@ export interface ToolBudget {
   /** Tokens that the first handle adds to the request, because the tools that read handles are sent with it. */
   readonly entryTokens: number;
   readonly rules: ToolRules;
-  /** True once there was no room even for a reference. Nothing more is granted then. */
+  /** True after a result for which there was no room even as a reference. From then on, nothing is granted. */
   readonly isExceeded: boolean;
 }
 
-/** The tokens that a result would take, whole or as a reference. Infinity if that is not possible. */
+/** The tokens that a result would take, whole or as a reference. Infinity means that the result cannot be sent in that way. */
 export interface ResultCost {
   readonly wholeTokens: number;
   /** Tokens of a reference that replaces the result. The result itself is in the archive. */
@@ -56,9 +56,9 @@ export type Grant =
 const perOpenCall = { reference: 150, notice: 50 };
 
 /**
- * The room that the window has for results, next to the fixed part and a short answer. Everything older can be removed to make
- * room. The fixed part is counted at its lowest plausible size, or as its share of the usage that the provider reported, so that
- * a wrong estimate does not reduce the room.
+ * The room for results in a window that also has to contain the fixed part and a short answer. All older content can be removed
+ * to make room. The fixed part is counted at its lowest plausible size, or as its share of the usage that the provider reported,
+ * so that a wrong estimate does not reduce the room.
  */
 export function roomForResults(
   { named, reserve }: Limit,
@@ -104,7 +104,7 @@ export function isToolAllowed(
   return (toolsAllowed === undefined || isNamed(toolsAllowed)) && !isNamed(toolsDenied);
 }
 
-/** Whether it makes sense to run this tool now. Without a name: whether it makes sense to run any tool. */
+/** Whether it makes sense to run this tool now, or any tool if no name is given. */
 export function canExecute(budget: ToolBudget, name?: string): boolean {
   const isAllowed = name === undefined || isToolAllowed(budget.rules, name);
   return isAllowed && !budget.isExceeded && remainingTokens(budget) > 0;
@@ -118,7 +118,8 @@ export function previewOutput(budget: ToolBudget, name: string, cost: ResultCost
   const others = Math.max(0, budget.openCalls - 1);
   const { wholeTokens } = cost;
   const handleTokens = cost.handleTokens + budget.entryTokens;
-  // A whole result must leave room for references to the other results. A reference must leave room for notices about them.
+  // A whole result must leave room for references to the other results. A reference must leave room for notices about the other
+  // results.
   const named = others * perOpenCall.reference + (others > 0 ? budget.entryTokens : 0);
   const left = remaining - others * perOpenCall.notice;
   if (wholeTokens <= remaining - named) return { kind: "whole", tokens: wholeTokens };

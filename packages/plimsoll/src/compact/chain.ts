@@ -37,13 +37,13 @@ export interface ChainParts extends RelevanceParts {
   readonly count: CountTokens;
   /** Called between two steps of long work. */
   readonly pause?: Pause;
-  /** Receives a sentence each time a strategy has to do without something it needs. */
+  /** Receives a sentence each time a strategy has to work without something that it needs. */
   readonly warn?: (sentence: string) => void;
   /** Makes the excerpts, for example in another thread. Default: this thread. */
   readonly excerpt?: Strategy;
 }
 
-/** In the order of `hybrid`. A record, so that the compiler reports a missing name. */
+/** The strategies of `hybrid`, in order. This is a record and not a list, so that the compiler reports a missing strategy. */
 const inHybrid: Readonly<Record<NamedStrategy, true>> = {
   summarize_old: true,
   prioritize_recent: true,
@@ -54,8 +54,8 @@ const allNamed = Object.keys(inHybrid) as readonly NamedStrategy[];
 const defaultRounds = 3;
 
 /**
- * The chain that the settings ask for. Without a `chain_order`, it is the default chain of decision 6. Create a chain only once,
- * because it remembers its embeddings.
+ * The chain that the settings ask for. If they have no `chain_order`, it is the default chain (decision 6). Create a chain only
+ * once, because it remembers embeddings.
  */
 export function strategiesFor(
   settings: ChainSettings | undefined,
@@ -86,7 +86,10 @@ interface Making {
   readonly warn: ((sentence: string) => void) | undefined;
 }
 
-/** Repeats the strategies listed before `hybrid`, or all of them if it is first, with settings that get tighter each round. */
+/**
+ * Repeats the strategies listed before `hybrid`, or all strategies if none is listed before it. The settings get tighter with
+ * each round.
+ */
 function hybrid(before: readonly NamedStrategy[], making: Making): readonly Strategy[] {
   const names = before.length === 0 ? allNamed : [...new Set(before)];
   const rounds = making.settings.hybrid?.max_iterations ?? defaultRounds;
@@ -145,7 +148,10 @@ function chunkingWhenNeeded(
   };
 }
 
-/** Each round multiplies a setting that shrinks by this factor. For a setting that grows, it multiplies the distance to 1. */
+/**
+ * In each round, a setting that shrinks is multiplied by this factor. For a setting that grows, its distance to 1 is multiplied
+ * by it.
+ */
 const tightening = 0.75;
 const olderPerRound = 0.15;
 const oldest = 0.95;
@@ -177,7 +183,7 @@ function tighterRecent(
   };
 }
 
-/** A ratio of 1 stays 1: such content is kept word for word. */
+/** A ratio of 1 stays 1, because it means that such content is kept word for word. */
 function tighterRatios(
   { compress_ratios }: ContentTypeChunkingSettings,
   round: number,

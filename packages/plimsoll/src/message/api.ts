@@ -36,11 +36,11 @@ export interface TurnPoint {
    */
   readonly headTokens?: number;
   readonly window: number;
-  /** Set if the window is a guess, because its size is not known from the configuration, the catalogue or the provider. */
+  /** Set if the window size is a guess, because neither the configuration nor the catalogue nor the provider states it. */
   readonly isWindowGuess?: true;
   readonly priority?: Priority;
   readonly usage?: Usage;
-  /** In US dollars. Absent if usage or prices are unknown. */
+  /** Cost of the turn in US dollars. Absent if usage or prices are unknown. */
   readonly usd?: number;
   readonly savedUsd?: number;
 }
@@ -68,10 +68,10 @@ export interface AgentRow {
   readonly sessions: number;
   readonly turns: number;
   readonly updatedAt: number;
-  /** Id of the agent's newest session; `lastTurn` says how full it is. */
+  /** Id of the agent's newest session. `lastTurn` shows how full the window of that session is. */
   readonly newest: string;
   readonly lastTurn?: TurnPoint;
-  /** The limit set in `context_config.per_agent`. */
+  /** The limit for this agent, as set in `context_config.per_agent`. */
   readonly limit?: number;
 }
 
@@ -92,16 +92,16 @@ export interface Segment {
 }
 
 /**
- * One block in the picture of the window. First come the parts of the preamble, then messages and exchanges in the order in which
- * the model sees them.
+ * One block of a `WindowPicture`. First come the parts of the preamble, then messages and exchanges in the order in which the
+ * model sees them.
  */
 export interface WindowUnit {
-  /** Stays the same in every picture of a session as long as the unit begins with the same message. */
+  /** Id of the unit. It stays the same as long as the unit begins with the same message. */
   readonly id: string;
   /** The segments of this unit, in order. Together they make up the whole unit. */
   readonly segments: readonly Segment[];
   readonly tokens: number;
-  /** Numbers of the first and last message in the log. Absent for the preamble and for texts that Plimsoll wrote. */
+  /** Log numbers of the first and last message of the unit. Absent for the preamble and for texts that Plimsoll wrote. */
   readonly first?: number;
   readonly last?: number;
   readonly type?: UnitType;
@@ -111,7 +111,7 @@ export interface WindowUnit {
   readonly edits?: readonly number[];
   /** Tokens of the unit before these edits. */
   readonly originalTokens?: number;
-  /** Handle of the content that the model does not see. */
+  /** Handle of the part of the unit that the model no longer sees. */
   readonly handle?: string;
   /** The first words of the unit. */
   readonly begins: string;
@@ -123,7 +123,7 @@ export interface WindowPicture {
   readonly branch: string;
   readonly model: string;
   readonly window: number;
-  /** Set if the window is a guess, because its size is not known from the configuration, the catalogue or the provider. */
+  /** Set if the window size is a guess, because neither the configuration nor the catalogue nor the provider states it. */
   readonly isWindowGuess?: true;
   readonly limit: number;
   /**
@@ -238,8 +238,8 @@ export interface LimitSettings {
 }
 
 /**
- * The answer of `GET /api/config`. `PUT /api/config` accepts `{ revision, progress?, limits? }` and returns the same. Only the
- * owner's token may use either.
+ * The answer of `GET /api/config`. `PUT /api/config` accepts `{ revision, progress?, limits? }` and returns the same. Both need
+ * the owner's token.
  */
 export interface ConfigAnswer {
   /**

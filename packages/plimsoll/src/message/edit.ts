@@ -1,4 +1,4 @@
-/** Edits. An edit is a record of one change to the view, which is what the model sees. The log itself never changes. */
+/** Edits. An edit is a record of one change to the view, the conversation as the model sees it. The log itself never changes. */
 
 /**
  * Edits name a message by its chain: a hash over the message and everything before it. So an edit can only apply to a message
@@ -39,14 +39,14 @@ export type EditAction =
       readonly last: string;
       readonly inner: readonly number[];
     }
-  /** Selects the tools to send. If there are several such edits, the last one wins. */
+  /** Selects the tools to send. If there are several such edits, the last edit applies. */
   | ({ readonly kind: "tools" } & ToolSelection)
   /** Keeps these messages unchanged until the pin is reverted. */
   | { readonly kind: "pin"; readonly first: string; readonly last: string }
   /** Changes nothing. It only marks a point to come back to. */
   | { readonly kind: "checkpoint"; readonly label: string }
   | { readonly kind: "revert"; readonly edit: number }
-  /** Reverts every edit between edit `to` and this one. */
+  /** Reverts every edit between edit `to` and this edit. */
   | { readonly kind: "restore"; readonly to: number };
 
 /** The deferrable tools of the client that the model currently sees. All other deferrable tools are left out. */

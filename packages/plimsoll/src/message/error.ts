@@ -42,7 +42,7 @@ export interface ErrorDetails {
 }
 
 export class PlimsollError extends Error {
-  /** Identifies the class even with two copies of the package in one process, where `instanceof` fails. */
+  /** Identifies the class even if two copies of the package are loaded in one process, where `instanceof` fails. */
   readonly isPlimsollError = true;
   readonly code: ErrorCode;
   readonly status: number;

@@ -90,7 +90,7 @@ export interface TurnEndEvent extends Base {
   readonly headTokens?: number;
   /** Size of the window in tokens. Absent in the oldest events. */
   readonly window?: number;
-  /** Set if the window is a guess, because its size is not known from the configuration, the catalogue or the provider. */
+  /** Set if the window size is a guess, because neither the configuration nor the catalogue nor the provider states it. */
   readonly isWindowGuess?: true;
   /** The priority that the client asked for. */
   readonly priority?: Priority;
@@ -135,7 +135,7 @@ export interface ContextWarningEvent extends Base {
   readonly limit: number;
 }
 
-/** The phase of a compaction. The first phase is "detection". The last is "success", or "handover" after "recovery". */
+/** The phase of a compaction. The first phase is "detection". The last is "success", or "handover" if there was a "recovery". */
 export type CompactionPhase =
   | "detection"
   | "summarize-old"
@@ -153,7 +153,7 @@ export interface ContextBreakingUpdateEvent extends Base {
   readonly turn: string;
   readonly branch: string;
   readonly phase: CompactionPhase;
-  /** How full the window is now, from 0 to 100, or −1 in recovery. */
+  /** Share of the limit in use, in percent from 0 to 100. −1 during recovery. */
   readonly progress: number;
   /** A sentence about the phase, for people. */
   readonly message: string;

@@ -1,4 +1,4 @@
-/** Handles: names for content that left the window. Nobody can guess them, and no text can forge them. */
+/** Handles: names for content that Plimsoll moved out of the window. Nobody can guess them, and no text can forge them. */
 
 const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const handlePattern = /^pl_[0-9A-Za-z]{22}$/;
@@ -19,7 +19,7 @@ export function makeHandle(sign: Sign, subject: HandleSubject): string {
   return `pl_${base62(mac.subarray(0, 16))}`;
 }
 
-/** Checks only the shape. The store knows whether the handle opens anything. */
+/** Checks only the shape. Only the store knows whether there is content with this handle. */
 export function looksLikeHandle(text: string): boolean {
   return handlePattern.test(text);
 }

@@ -19,9 +19,12 @@ export interface ToolCallPart {
   readonly kind: "tool-call";
   readonly id: string;
   readonly name: string;
-  /** The arguments as JSON text. If the wire sends them as a string, exactly that string. */
+  /** The arguments as JSON text. If the wire sends the arguments as a string, this is exactly that string. */
   readonly input: string;
-  /** A search for tools in the provider's own form. It is not a function call, even if its name looks like one. */
+  /**
+   * Set if this is the provider's own tool search, which is not a function call, even if its name looks like the name of a
+   * function.
+   */
   readonly isToolSearch?: true;
 }
 
@@ -42,7 +45,7 @@ export interface ReasoningPart {
 export interface ImagePart {
   readonly kind: "image";
   readonly media: Media;
-  /** OpenAI's `detail`, which decides how many tokens the image costs. */
+  /** OpenAI's `detail`. The number of tokens of the image depends on it. */
   readonly detail?: "low" | "high" | "auto";
 }
 
@@ -82,7 +85,7 @@ export interface Message {
 /** How long an answer may be. */
 export interface OutputSize {
   readonly maxTokens: number;
-  /** Number of these tokens that are reserved for thinking. */
+  /** The part of `maxTokens` that is reserved for thinking. */
   readonly thinkingTokens?: number;
 }
 
@@ -93,7 +96,7 @@ export interface Usage {
   readonly outputTokens: number;
   readonly cacheReadTokens?: number;
   readonly cacheWriteTokens?: number;
-  /** Number of the cache-write tokens that were written with the long lifetime. */
+  /** The part of `cacheWriteTokens` that was written with the long cache lifetime. */
   readonly cacheWriteLongTokens?: number;
   readonly reasoningTokens?: number;
 }

@@ -10,7 +10,7 @@ export function isRounded(source: string): boolean {
   return digitsOf(source) !== digitsOf(String(value));
 }
 
-/** The significant digits, and the power of ten of the first one. The same for `1.50`, `15e-1` and `1.5`. */
+/** The significant digits, and the power of ten of the first digit. The result is the same for `1.50`, `15e-1` and `1.5`. */
 function digitsOf(source: string): string {
   const [, whole = "", fraction = "", power = "0"] =
     /^-?(\d+)(?:\.(\d+))?(?:e([+-]?\d+))?$/i.exec(source) ?? [];
@@ -44,7 +44,7 @@ function nest(open: (Set<string> | undefined)[], part: string): void {
   else if (part !== ",") open.push(part === "{" ? new Set() : undefined);
 }
 
-/** Returns false if the key is already there. Two spellings of one key count as the same key. */
+/** Adds a key, or returns false if the object already has it. A key with escapes equals the same key without them. */
 function addKey(keys: Set<string> | undefined, quoted: string): boolean {
   const key = quoted.includes("\\") ? (JSON.parse(quoted) as string) : quoted.slice(1, -1);
   if (keys?.has(key) === true) return false;

@@ -7,7 +7,7 @@ export type OptionalUse = "code" | "telemetry" | "tokenizers" | "embeddings";
 export interface OptionalPackages {
   /** The feature that needs the packages. It begins the sentence for the user. */
   readonly purpose: string;
-  /** What Plimsoll does without them. It ends that sentence. */
+  /** What Plimsoll does without the packages. It ends the sentence for the user. */
   readonly without: string;
   /** Package names and the versions that fit, as in `peerDependencies`. */
   readonly versions: Readonly<Record<string, string>>;
@@ -56,7 +56,7 @@ export type Loaded<T> =
   /** One sentence for the user: what is wrong, what to do, and what happens until then. */
   | { readonly kind: "unusable"; readonly sentence: string };
 
-/** Contract: never rejects. `load` throws if the imported module is not the expected one. */
+/** Contract: never rejects. `load` throws if the imported module is not the expected module. */
 export async function loadOptional<T>(
   use: OptionalUse,
   load: () => Promise<T>,
@@ -68,14 +68,14 @@ export async function loadOptional<T>(
   }
 }
 
-/** `reason`: what is wrong with one of the packages. */
+/** `reason` says what is wrong with one of the packages. */
 export function unusableSentence(use: OptionalUse, reason: string): string {
   const { purpose, without, versions } = optionalPackages[use];
   const wanted = Object.entries(versions).map(([name, range]) => `${name}@${range}`);
   return `${purpose} is off, because ${reason}: run "npm install ${wanted.join(" ")}". Until then ${without}.`;
 }
 
-/** Maximum number of characters of a package's own error message. More would only help the authors of the package. */
+/** Maximum number of characters of a package's own error message. A longer message would help only the authors of the package. */
 const longestReason = 200;
 
 function reasonOf(use: OptionalUse, error: unknown): string {

@@ -1,6 +1,6 @@
 /**
- * Receipts. A receipt lists the facts that a compaction took out and those that survived, by class of evidence. Plain data, to be
- * stored and shown.
+ * Receipts. A receipt lists the facts that a compaction took out and those that survived, by class of evidence. Receipts are
+ * plain data, so that they can be stored and shown.
  */
 
 export const evidenceClasses = [
@@ -38,7 +38,7 @@ export interface Receipt {
   readonly tokensAfter: number;
   readonly milliseconds: number;
   readonly strategies: readonly string[];
-  /** Share of the references in the view that can still be understood, from 0 to 1. */
+  /** Share of the repeated mentions in the view whose earlier mention is still visible before them, from 0 to 1. */
   readonly coherence: number;
   readonly handles: readonly string[];
 }

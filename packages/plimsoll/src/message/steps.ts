@@ -9,7 +9,7 @@ export type Pause = () => Promise<void>;
 /** Work that can be paused at every `yield` and resumed later. */
 export type InSteps<T> = Generator<undefined, T>;
 
-/** Amount of work in one step, in lines or the equivalent. One step takes about 10 ms. */
+/** Amount of work in one step, in lines or in other work that takes as long. One step takes about 10 ms. */
 export const costPerStep = 4096;
 
 /** Decides when a step is over. */

@@ -38,7 +38,7 @@ export interface VisibleConversation {
   readonly ownTools?: { readonly readingTool: string; readonly tokens: number };
   /** The summary from an earlier step, if the view contains one. */
   readonly summary?: string;
-  /** A summary of the older part that a model has written and Plimsoll has checked against the source. */
+  /** A summary of the older messages. A model has written it, and Plimsoll has checked it against those messages. */
   readonly prepared?: string;
   /** Counts the tokens of messages the way the target of this conversation does. */
   readonly weigh: (messages: readonly Message[]) => Promise<readonly number[]>;
@@ -47,11 +47,11 @@ export interface VisibleConversation {
 export interface Goal {
   /** Maximum number of tokens that can be sent. */
   readonly limitTokens: number;
-  /** Number of tokens that the request should have at most. */
+  /** Maximum number of tokens that the request should have after the compaction. */
   readonly tokens: number;
   /** The request should not get smaller than this many tokens if that can be avoided, because an empty view helps nobody. */
   readonly floorTokens: number;
-  /** The images and documents that the provider accepts in one request. */
+  /** Maximum number and size of images and documents that the provider accepts in one request. */
   readonly media?: MediaRoom;
 }
 
@@ -102,7 +102,7 @@ export type Proposal =
       readonly text: string;
       readonly reason: string;
     }
-  /** The only text that Plimsoll puts after the head. It replaces an earlier summary and shows the shared handle. */
+  /** Puts Plimsoll's text after the head. It replaces the earlier summary, if there is one, and shows the shared handle. */
   | {
       readonly kind: "summary";
       readonly after: number;

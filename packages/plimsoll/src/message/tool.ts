@@ -6,6 +6,6 @@ export interface ToolDefinition {
   readonly name: string;
   readonly description?: string;
   readonly parameters: JsonObject;
-  /** Who provides the tool. Decides which tools are deferred first. A tool of unknown source counts as built-in. */
+  /** Who provides the tool. This affects which tools are deferred first. A tool of unknown source is treated as built-in. */
   readonly source?: "builtin" | "skill" | "mcp";
 }

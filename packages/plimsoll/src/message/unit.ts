@@ -64,7 +64,10 @@ export function splitUnits(
   return units;
 }
 
-/** Maps each message with calls to the index of the last of their results. A later call with the same id has its own results. */
+/**
+ * Maps the index of each message with calls to the index of the last result of these calls. A later call with the same id has its
+ * own results.
+ */
 function findAnswers(messages: readonly Message[]): ReadonlyMap<number, number> {
   const answers = new Map<number, number>();
   const results = new Map<string, number>();
@@ -129,7 +132,7 @@ const planText = /(^|\n)\s*[-*] \[[ xX]\] |\b(PLAN|TODO|tasks)\.md\b/;
 const planSigns = ["] ", ".md"] as const;
 const sampleLines = 200;
 
-/** Guesses the type of a text. The guess only steers compression, so a wrong one never loses content. */
+/** Guesses the type of a text. The guess only affects compression, so a wrong guess never loses content. */
 export function detectType(text: string): UnitType {
   const beginning = text.slice(0, 20_000);
   if (planSigns.some((sign) => beginning.includes(sign)) && planText.test(beginning))

@@ -10,7 +10,7 @@ const leastWords = 3;
 /** Maximum number of parts. A query with more sentences is a document, and the search for the whole text covers the others. */
 const aspectsMax = 16;
 
-/** Contract: returns an empty list if the query has only one part, because the query itself is then that part. */
+/** Contract: returns an empty list if the query has only one part, because that part is the query itself. */
 export function aspectsOf(query: string): readonly string[] {
   const aspects = query
     .split(partEnd)

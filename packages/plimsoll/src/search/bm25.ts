@@ -1,17 +1,18 @@
 /**
- * BM25F: ranks documents with weighted fields by the terms that they share with a query. Each field has its own average length:
- * a name is compared with other names, and a description with other descriptions.
+ * BM25F: ranks documents with weighted fields by the terms that they share with a query. Average lengths are computed separately
+ * for each field, so the length of a name is compared with that of other names, and the length of a description with that of
+ * other descriptions.
  */
 
 import { termsOf } from "./words.ts";
 
-/** How strongly the length of a field lowers the weight of each term in it. 0: not at all. 1: in proportion. */
+/** How strongly the length of a field lowers the weight of each term in it, from 0 (not at all) to 1 (in proportion). */
 const lengthShare = 0.75;
 
 export interface IndexShape {
-  /** The weight of each field. With 2, its text counts as if it were there twice. */
+  /** The weight of each field. If the weight is 2, the text of the field is counted as if it occurred twice. */
   readonly weights: readonly number[];
-  /** How slowly repetitions of a term lose their effect on the score. Larger is slower. */
+  /** The larger this value, the more the later repetitions of a term still add to the score. */
   readonly saturation: number;
 }
 
@@ -109,7 +110,10 @@ export function buildTermIndex(
   };
 }
 
-/** The weight of one occurrence of a term in this field, for each document. It is lower if the field is longer than average. */
+/**
+ * For each document, the weight of one occurrence of a term in this field. The weight is lower if the field is longer than
+ * average.
+ */
 function fieldFactors(lengths: readonly number[], weight: number): Float64Array {
   const mean = lengths.reduce((sum, length) => sum + length, 0) / lengths.length || 1;
   return Float64Array.from(
@@ -145,7 +149,7 @@ export function rarest(size: number): number {
   return rarityOf(1, size);
 }
 
-/** The documents with a score above 0, best first. Of two equal scores, the earlier document comes first. */
+/** The documents with a score above 0, best first. If scores are equal, the earlier document comes first. */
 export function ranked(scores: Float64Array, limit = Number.POSITIVE_INFINITY): readonly number[] {
   const found: number[] = [];
   scores.forEach((score, document) => {

@@ -6,7 +6,8 @@ export interface Candidate {
   /** Relevance to the query, from 0 to 1. */
   readonly relevance: number;
   /**
-   * Numbers of the words and mentions in this passage. Each is only worth something in the first chosen passage that contains it.
+   * The words and mentions in this passage, as numbers. Each of them adds worth only to the first chosen passage that contains
+   * it.
    */
   readonly items: readonly number[];
   /** Tokens of the passage. An estimate is good enough, because it only affects the order. */
@@ -15,7 +16,7 @@ export interface Candidate {
 
 export interface ChoiceQuestion {
   readonly candidates: readonly Candidate[];
-  /** The candidate that is taken before all others, if there is room. */
+  /** Index of the candidate that is taken before all others if there is room. */
   readonly first?: number;
   readonly worth: (item: number) => number;
   /** Takes a candidate if there is room for it. A taken candidate stays in the result. */
@@ -23,14 +24,14 @@ export interface ChoiceQuestion {
 }
 
 /**
- * Worth that every passage has, whatever words it contains. One rare word is worth 1. Without this, a relevant passage of common
- * words would count as worthless.
+ * Worth that every passage has, whatever words it contains. For comparison, one rare word is worth 1. Without this value, a
+ * relevant passage of common words would be worth nothing.
  */
 const baseWorth = 0.5;
 
 /**
  * Chooses greedily. Each step takes the passage with the largest gain per token, where gain = relevance² × worth of the new
- * items. Relevance is squared because otherwise a passage with half the relevance could win because it contains two more new items.
+ * items. Relevance is squared, because otherwise two more new items could make a passage with half the relevance win.
  */
 export function choosePassages(question: ChoiceQuestion): void {
   const { candidates, worth } = question;

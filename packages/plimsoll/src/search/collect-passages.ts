@@ -1,4 +1,4 @@
-/** Collects passages within a budget, and merges neighbouring passages into one. */
+/** Collects passages until a token budget is used up, and merges neighbouring passages into one. */
 
 /** A range of characters in one of the texts. */
 export interface Place {
@@ -7,7 +7,7 @@ export interface Place {
   readonly end: number;
 }
 
-/** Neighbouring places that were taken, with the text from the first to the last. */
+/** Neighbouring places that were taken, and the text from the first of these places to the last. */
 export interface Run {
   readonly from: number;
   readonly to: number;
@@ -33,16 +33,16 @@ export interface PassageCollector {
 
 /** Tokens that each passage costs in addition to its text. */
 export const passageTokens = 4;
-/** Two texts joined may cost one token more than both of them separately. */
+/** Two joined texts may cost one token more than the same texts counted separately. */
 const joinTokens = 1;
 /** The collector is full when fewer tokens than this are left, because not even one line would fit. */
 const leastRoom = 12;
 /**
- * The collector stops after this many passages in a row that did not fit. Leaving the rest of the budget unused is cheaper than
- * trying every passage.
+ * The collector stops after this many passages in a row that did not fit. Trying every passage would take longer than the unused
+ * budget is worth.
  */
 const missesMax = 50;
-/** Maximum number of characters per token. No text of reasonable length has more. */
+/** Maximum number of characters per token. No text of reasonable length has more characters per token. */
 const tokenCharsMax = 12;
 
 interface Span {
@@ -98,7 +98,7 @@ export function createPassageCollector(parts: CollectorParts): PassageCollector 
   };
 }
 
-/** Counts the final texts once more, because the earlier sums were sums of parts. */
+/** Counts the final texts once more, because until now only their parts were counted. */
 function settle(parts: CollectorParts, spans: readonly Span[]): readonly Run[] {
   let room = parts.budgetTokens;
   const runs: Run[] = [];

@@ -12,12 +12,12 @@ export interface Embedder {
   embed(texts: readonly string[]): Promise<readonly Float32Array[]>;
 }
 
-/** Smooth inverse frequency (Arora, Liang, Ma 2017): a word with this frequency counts half. */
+/** Smooth inverse frequency (Arora, Liang, Ma 2017): a word with this frequency has half of the full weight. */
 const halfFrequency = 1e-3;
 /** Zipf's law: the frequency of the word with rank r is about this value divided by r. */
 const zipfShare = 0.1;
 
-/** The word vectors were centred when the table was made: the mean of all words is already subtracted. */
+/** The mean of all word vectors was subtracted when the table was made, so this function does not subtract it. */
 export function createStaticEmbedder(vectors: WordVectors): Embedder {
   return {
     name: "static",

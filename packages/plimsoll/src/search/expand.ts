@@ -1,4 +1,4 @@
-/** The terms of a query, plus words of the archive that mean nearly the same. */
+/** The terms of a query, and words of the archive that mean nearly the same. */
 
 import { BoundedMap } from "../bounds/bounded-map.ts";
 import type { Neighbour, WordVectors } from "./vectors.ts";
@@ -35,7 +35,7 @@ export function queryTerms(
   return weights;
 }
 
-/** Maximum number of remembered words. Enough for the queries of one long conversation. */
+/** Maximum number of remembered words. This is enough for the queries of one long conversation. */
 const rememberedMax = 512;
 
 /** Finds synonyms among the words of an archive. The synonyms of a word are looked up when they are first needed. */

@@ -1,6 +1,6 @@
 /**
- * Lazy greedy choice: takes the best option again and again, while the worth of the remaining options falls. An old worth is an
- * upper bound for the new one, so only the front of the queue has to be computed again.
+ * Lazy greedy choice: takes the best option again and again. Each choice can only lower the worth of the remaining options. So an
+ * old worth is an upper bound for the current worth, and only the option at the front of the queue has to be computed again.
  */
 
 export interface GreedyQuestion<Option> {
@@ -42,7 +42,7 @@ interface Queue<Item> {
   pop(): Item | undefined;
 }
 
-/** A binary heap. The one in `budget/byte-pair.ts` works on plain numbers only and is three times as fast with them. */
+/** A binary heap. The heap in `budget/byte-pair.ts` works only on plain numbers and is three times as fast. */
 function createQueue<Item>(isBefore: (one: Item, other: Item) => boolean): Queue<Item> {
   const heap: Item[] = [];
   const rise = (item: Item): void => {

@@ -39,12 +39,12 @@ const emphasis = new Set(
 );
 
 /**
- * A run of 256 or more of these characters is data, not a name. It is removed, because otherwise every pattern would start again
- * at each of its characters.
+ * A run of 256 or more of these characters is data, not a name. It is removed, because otherwise every pattern would be tried
+ * again at each character of the run.
  */
 const dataRun = /[\w.+@/-]{256,}/g;
 
-/** An escaped line break or tab in text that was quoted once more. A new word begins after it. */
+/** A line break or tab that was escaped because its text was quoted. A new word begins after it. */
 const quotedBreak = /(?<!\\)\\+[nrt]/g;
 /** Traces of binary data in text: control characters and their escapes. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern has to match control characters.
@@ -61,7 +61,7 @@ const none: ReadonlyMap<string, MentionKind> = new Map();
 
 /** Contract: runs in time linear in the length of the text. Paths are returned without a leading "./" or "/". */
 export function mentionsIn(text: string): ReadonlyMap<string, MentionKind> {
-  // A shortcut, because some callers pass single lines, and a text may have a million blank lines.
+  // This saves time for callers that pass single lines, because a text may have a million blank lines.
   if (text.length < shortest || text.trim() === "") return none;
   const found = new Map<string, MentionKind>();
   if (isNoise(text)) return found;
@@ -80,13 +80,13 @@ export function mentionsIn(text: string): ReadonlyMap<string, MentionKind> {
 export interface Standing {
   /** Number of messages that contain the mention. */
   readonly messages: number;
-  /** The smallest number of mentions in any text that contains this one. */
+  /** The smallest number of mentions in any text that contains this mention. */
   readonly fewest: number;
 }
 
 /**
- * The worth of a mention. It is high for a mention that comes up again and again, because that is probably the subject of the
- * work. It is low for a name that only appears in long listings.
+ * The worth of a mention. It is high for a mention that occurs in many messages, because the work is probably about it. It is low
+ * for a name that only appears in long listings.
  */
 export function worthOfStanding({ messages, fewest }: Standing): number {
   return (1 + Math.log(messages)) / fewest ** 0.6;

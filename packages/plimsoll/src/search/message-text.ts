@@ -34,7 +34,7 @@ function textOfPart(part: Part): string {
 
 type Step = { readonly line: string } | { readonly value: JsonValue };
 
-/** Escaped line feeds become real lines again. Input that is not JSON stays as it is. */
+/** Escaped line feeds become real line breaks again. Input that is not JSON stays as it is. */
 function argumentLines(input: string): string {
   let root: JsonValue;
   try {

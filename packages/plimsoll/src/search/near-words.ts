@@ -1,4 +1,4 @@
-/** The words of a tool catalogue as rows of numbers, so that thousands can be compared in a millisecond. */
+/** The words of a tool catalogue as rows of numbers, so that thousands of words can be compared in a millisecond. */
 
 import { BoundedMap } from "../bounds/bounded-map.ts";
 import type { Synonyms } from "./expand.ts";
@@ -7,7 +7,7 @@ import type { Neighbour, WordVectors } from "./vectors.ts";
 /** Minimum similarity of synonyms. Less similar words merely belong to the same topic. */
 const leastSimilarity = 0.5;
 const synonymsMax = 10;
-/** Maximum number of remembered words. Enough for a few dozen long queries. */
+/** Maximum number of remembered words. This is enough for a few dozen long queries. */
 const rememberedMax = 1_024;
 
 /** Vectors of unit length in one array, one after another. */
@@ -34,8 +34,8 @@ export function cosines({ count, values }: Rows, vector: Float32Array): Float32A
 }
 
 /**
- * Like `synonymsAmong`, but for many queries against one set of words. Needs memory for its rows, and takes a fraction of the
- * time.
+ * Like `synonymsAmong`, but for many queries against one set of words. Needs more memory, for its rows, but only a fraction of
+ * the time.
  */
 export function nearWords(vectors: WordVectors, words: Iterable<string>): Synonyms {
   const known = [...new Set(words)].filter((word) => vectors.has(word));

@@ -7,7 +7,7 @@ export interface SourcePassage {
   readonly text: string;
   /** Number of the message. Passages of the same message share it. */
   readonly message: number;
-  /** True if a person or the agent wrote it, false if it comes from a tool. */
+  /** True if a person or the agent wrote the passage, false if it comes from a tool. */
   readonly isOwn: boolean;
 }
 
@@ -15,7 +15,7 @@ export interface Items {
   /** The numbers of the items in each passage. */
   readonly of: readonly (readonly number[])[];
   /**
-   * Worth of each item. A word that occurs in one passage is worth 1, and a word that occurs in all of them is worth almost
+   * Worth of each item. A word that occurs in one passage is worth 1, and a word that occurs in all passages is worth almost
    * nothing.
    */
   readonly worth: Float64Array;
@@ -35,7 +35,7 @@ interface ReferenceCount {
   messages: number;
   lastMessage: number;
   isOwn: boolean;
-  /** The smallest number of mentions in any passage that contains this one. */
+  /** The smallest number of mentions in any passage that contains this mention. */
   fewest: number;
 }
 

@@ -11,8 +11,8 @@ const pieceChars = 300;
 const lineChars = 1_500;
 
 /**
- * Cuts a text at line ends, and cuts lines that are too long at the best place within reach. Contract: pieces are in order, do
- * not overlap, and contain more than white space. Only white space between them is left out.
+ * Cuts a text at line ends, and cuts lines that are too long at the best possible place. Contract: pieces are in order, do not
+ * overlap, and contain more than white space. Only white space between them is left out.
  */
 export function piecesOf(text: string): readonly Piece[] {
   const pieces: Piece[] = [];

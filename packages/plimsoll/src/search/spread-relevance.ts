@@ -1,14 +1,16 @@
-/** Spreads relevance to neighbours: a passage next to a hit often explains it, answers it, or belongs to it. */
+/** Spreads relevance to neighbours, because a passage next to a hit often explains the hit, answers it, or belongs to it. */
 
 import { byLargest, largest } from "./fuse.ts";
 
 /**
- * Share of a hit's score that the next and the previous passage get. The next one often answers the hit, and the previous one
- * often asks for it.
+ * Shares of a hit's score that the next and the previous passage get. The next passage often answers the hit, and the previous
+ * passage often asks for it.
  */
 const toNext = 0.4;
 const toPrevious = 0.2;
-/** Share of a hit's score that remains with each step away from it. One topic fills about ten passages. */
+/**
+ * With each passage further away from a hit, this share of the hit's score remains. One topic usually covers about ten passages.
+ */
 const regionDecay = 0.9;
 const regionWeight = 1;
 /** The surroundings of the best passage get a bonus. It falls to about a third after `bestReach` passages. */
@@ -33,7 +35,7 @@ export function spreadRelevance(scores: Float64Array): Float64Array {
   );
 }
 
-/** For each passage, the sum of all scores, each reduced by its distance. One pass in each direction. */
+/** For each passage, the sum of the scores of all passages, each reduced by its distance. Makes one pass in each direction. */
 function smoothed(scores: Float64Array): Float64Array {
   const sums = new Float64Array(scores.length);
   let carried = 0;

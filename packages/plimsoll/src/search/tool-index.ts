@@ -13,20 +13,20 @@ import { plainWords, stem, termsOf } from "./words.ts";
 export interface FoundTool {
   /** Index into the list that the search index was built from. */
   readonly index: number;
-  /** From 0 to 1, relative to the best match of this query. Scores of different queries cannot be compared. */
+  /** Score from 0 to 1, relative to the best match of this query. Scores of different queries cannot be compared. */
   readonly score: number;
 }
 
 /**
- * Contract: returns the best tools first. Of tools with equal scores, the earlier one comes first. Returns only tools with a
- * score above 0. The same query always gives the same answer.
+ * Contract: returns the best tools first. If scores are equal, the earlier tool comes first. Returns only tools with a score
+ * above 0. The same query always gives the same answer.
  */
 export interface ToolIndex {
   readonly size: number;
   find(query: string, count: number): readonly FoundTool[];
 }
 
-/** The name says most about a tool. Parameters and the server say less, and often the same for many tools. */
+/** The name says most about a tool. Parameters and the server say less, and are often the same for many tools. */
 const fieldWeights = {
   name: 2,
   description: 1,
@@ -37,7 +37,7 @@ const fieldWeights = {
 const fields = Object.keys(fieldWeights) as readonly (keyof ToolText)[];
 /**
  * Higher than the usual 1.2, because the frequencies here are already weighted. A word that is in the name and in the description
- * should be worth more than one that is only in the description.
+ * should be worth more than a word that is only in the description.
  */
 const saturation = 2;
 
@@ -51,13 +51,13 @@ const catalogueCharsMax = 4_000_000;
 const synonymWeight = 0.3;
 /** A part of a query with more words than this gets no synonyms, because it already expresses its meaning in several ways. */
 const expandedWordsMax = 24;
-/** Weight of the best-matching sentence of a query; the whole query has the remaining weight. */
+/** Weight of the part of a query that matches a tool best. The whole query has the remaining weight. */
 const aspectShare = 0.5;
 /** Weight of similarity in meaning. Matching words have the weight 1. */
 const meaningWeight = 0.2;
 /** Maximum number of characters of a query. A longer query is a document, and its beginning says what it is about. */
 const queryCharsMax = 20_000;
-/** Long runs without a space are data, such as base64 or long addresses. Nobody asks for a tool that way. */
+/** Long runs without a space are data, such as base64 or long addresses. Nobody asks for a tool with such text. */
 const data = /[!-~]{100,}/gu;
 /** Agents write lines like `server: maps` and `tool: find a route`. The label itself would match every server and tool. */
 const label = /^\s*(?:servers?|tools?)\s*:/gimu;
@@ -99,7 +99,9 @@ function* wordsOf(texts: readonly ToolText[]): Generator<string> {
 /** The synonyms of a term in the query, with their weights. */
 type TermWeights = Map<string, number>;
 
-/** BM25 in which each word of the query counts once for a tool: the word itself, or its best synonym in the tool's text. */
+/**
+ * BM25 in which each word of the query is counted once for a tool: as the word itself, or as its best synonym in the tool's text.
+ */
 function scoresOf(index: TermIndex, synonyms: Synonyms, text: string): Float64Array {
   const scores = new Float64Array(index.size);
   const best = new Float64Array(index.size);
@@ -145,8 +147,8 @@ function wantedTermsOf(
 
 /**
  * A long task needs several tools, each for one of its sentences. A tool that matches one sentence well should not lose to a tool
- * that matches all of them a little. A sentence with a weak best match may not ask for a tool at all, so it counts less, by the
- * square root.
+ * that matches all of them a little. If even the best match of a sentence is weak, the sentence may not ask for a tool at all, so
+ * it gets less weight: the square root of that match's relative score.
  */
 function withAspects(whole: Float64Array, aspects: readonly Float64Array[]): Float64Array {
   const strengths = aspects.map(largest);
@@ -163,8 +165,8 @@ function withAspects(whole: Float64Array, aspects: readonly Float64Array[]): Flo
 }
 
 /**
- * The similarity of each tool to the most similar of some texts, by the mean of their word vectors. It is 0 wherever `words` is
- * 0. Some tool is always the most similar, but one that shares no word and no synonym would be a guess.
+ * For each tool, its similarity to the most similar of the texts, by the mean of their word vectors. If `words` is 0 for a tool,
+ * the similarity is 0 too, because a tool that shares no word and no synonym with the texts would be a guess.
  */
 type Meaning = (texts: readonly string[], words: Float64Array) => Float64Array;
 
@@ -185,8 +187,8 @@ function meaningOf(vectors: WordVectors, texts: readonly ToolText[]): Meaning {
 }
 
 /**
- * Remembers the vectors of words, because words repeat within a catalogue. It holds one entry per distinct word and is dropped
- * once the catalogue has been read.
+ * Remembers the vectors of words, because words repeat within a catalogue. The cache has one entry for each distinct word, and is
+ * dropped once the catalogue has been read.
  */
 function remembering(vectors: WordVectors): WordVectors {
   const known = new Map<string, Float32Array | undefined>();

@@ -3,20 +3,23 @@
 import { isObject, type JsonObject, type JsonValue } from "../message/json.ts";
 
 export interface ToolText {
-  /** The name without the server's name in front. */
+  /** The name of the tool without the name of its server. */
   readonly name: string;
   readonly description: string;
-  /** Names, titles, descriptions and enum values of the parameters, outer ones first. */
+  /** Names, titles, descriptions and enum values of the parameters. Outer parameters come first. */
   readonly parameters: string;
   readonly server: string;
   readonly serverDescription: string;
 }
 
-/** Maximum number of characters of a name or a description. Most have fewer than 500, and longer ones add nothing new. */
+/**
+ * Maximum number of characters of a name or a description. Most of them have fewer than 500 characters, and longer texts add
+ * nothing new.
+ */
 const textCharsMax = 4_000;
 /** Maximum number of characters of all parameters of a tool together. */
 const parameterCharsMax = 8_000;
-/** Maximum number of values read from one schema, so that a schema of a megabyte costs no more than one of a few pages. */
+/** Maximum number of values read from one schema, so that a schema of a megabyte takes no longer than a schema of a few pages. */
 const nodesMax = 2_000;
 
 /** MCP clients put the server before the tool: mcp__server__tool. */
@@ -27,7 +30,7 @@ export function serverOf(name: string): string | undefined {
   return mcpName.exec(cut(name))?.[1];
 }
 
-/** At most `charsMax` characters. The texts that say most about a tool come first. */
+/** Returns at most `charsMax` characters. The texts that say most about a tool come first. */
 export function toolTextOf(tool: SearchedTool, charsMax = Number.POSITIVE_INFINITY): ToolText {
   let room = charsMax;
   const take = (text: string): string => {

@@ -1,4 +1,7 @@
-/** Static word vectors, which tell which words mean nearly the same. A table of signed bytes, read in place. */
+/**
+ * Static word vectors, which show which words mean nearly the same. They are a table of signed bytes, which is read without
+ * copying it.
+ */
 
 import { BoundedMap } from "../bounds/bounded-map.ts";
 import { PlimsollError } from "../message/error.ts";
@@ -13,7 +16,7 @@ export interface WordVectors {
   readonly dimensions: number;
   readonly size: number;
   has(word: string): boolean;
-  /** The frequency rank of a word: 0 for the most common one. Undefined for a word that is not in the table. */
+  /** The frequency rank of a word. The most common word has rank 0. Undefined if the word is not in the table. */
   rank(word: string): number | undefined;
   /** The vector of a word, with unit length. */
   vector(word: string): Float32Array | undefined;
@@ -25,9 +28,9 @@ export interface WordVectors {
 
 const magic = "PLW1";
 const headBytes = 12;
-/** Maximum number of cached answers: the words of a few dozen long queries. */
+/** Maximum number of cached answers. This is enough for the words of a few dozen long queries. */
 const rememberedMax = 512;
-/** Maximum number of neighbours of a word. Any beyond these are not synonyms. */
+/** Maximum number of neighbours of a word. Words that are less similar are not synonyms. */
 const neighboursMax = 32;
 
 interface Table {
@@ -134,8 +137,8 @@ function findNearest(table: Table, row: number): readonly Neighbour[] {
 }
 
 /**
- * The cosine of two vectors, with negative values set to 0. A text whose vector points away from the query's is no less relevant
- * than a text that has nothing to do with the query.
+ * The cosine of two vectors, with negative values set to 0. A text with a negative cosine is no less relevant than a text that
+ * has nothing to do with the query.
  */
 export function cosine(left: Float32Array, right: Float32Array): number {
   let dot = 0;

@@ -1,6 +1,6 @@
-/** Turns text into the terms by which it is found. */
+/** Turns text into terms for searching. */
 
-/** Words that say nothing about the topic of a text. They would match everything. */
+/** Words that say nothing about the topic of a text. They would match almost every text. */
 const stopWords = new Set(
   (
     "a about after again all also am an and any are as at be because been before being but by can could did do does " +
@@ -20,7 +20,10 @@ const fillers = new Set(
   ).split(" "),
 );
 
-/** Scripts that are written without spaces, or whose words change their endings. Their text is found by pairs of characters. */
+/**
+ * Scripts that are written without spaces, or whose words change their endings. Text in these scripts is searched by pairs of
+ * characters.
+ */
 const unspaced =
   "\\p{Script=Han}\\p{Script=Hiragana}\\p{Script=Katakana}\\p{Script=Hangul}\\p{Script=Thai}\\p{Script=Lao}\\p{Script=Khmer}\\p{Script=Myanmar}";
 const unspacedRun = new RegExp(`[${unspaced}]+`, "gu");
@@ -33,14 +36,16 @@ const asciiCompound = /[A-Za-z0-9]+(?:[_$.\-/:@]+[A-Za-z0-9]+)*/g;
 const isAscii = /^[\u0000-\u007f]*$/;
 /** A single word that needs no splitting. Most words are of this kind. */
 const isPlain = /^[A-Za-z]?[a-z]*$/;
-/** The characters that join names to a path or an address, and those that join words to a name. */
+/**
+ * `outerJoint` matches the characters between the names in a path or an address. `innerJoint` matches those between the words in
+ * a name.
+ */
 const outerJoint = /[./:@]+/u;
 const innerJoint = /[_$-]+/u;
 /** Where a capital begins a new part: fooBar, FOOBar, foo1Bar. Digits stay with the letters before them. */
 const humps = /(?<=[\p{Ll}\p{N}])(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}\p{Ll})/u;
 /**
- * Maximum number of characters of a term. Longer ones are data such as base64 or hashes, and nobody searches for those from
- * memory.
+ * Maximum number of characters of a term. Longer terms are data such as base64 or hashes, which nobody searches for from memory.
  */
 const maxTermChars = 64;
 

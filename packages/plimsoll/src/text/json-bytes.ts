@@ -34,7 +34,7 @@ export function closingQuote(bytes: Uint8Array, from: number): number {
   return -1;
 }
 
-/** The number of backslashes directly before `position`, counted back to `from` at most, because no escape begins before it. */
+/** The number of backslashes directly before `position`. Counting stops at `from`, because no escape begins before `from`. */
 function backslashesBefore(bytes: Uint8Array, position: number, from: number): number {
   let count = 0;
   while (position - count > from && bytes[position - count - 1] === backslash) count++;

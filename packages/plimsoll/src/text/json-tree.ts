@@ -1,6 +1,6 @@
 /**
- * JSON text as a tree of positions in it. Values are never parsed, so they are kept as written, with large numbers, duplicate
- * keys and lone surrogates. Reading is not recursive, so nesting may have any depth.
+ * Reads JSON text into a tree of positions in that text. Values are never parsed, so they are kept as written, with large
+ * numbers, duplicate keys and lone surrogates. Reading is not recursive, so nesting may have any depth.
  */
 
 export type JsonKind = "object" | "array" | "string" | "scalar";
@@ -23,7 +23,7 @@ interface Cursor {
 
 const noChildren: JsonNode[] = [];
 
-/** Reads one value with only white space around it. Returns undefined if the text is anything else. */
+/** Reads a text that consists of one JSON value, with or without white space around it. Returns undefined for any other text. */
 export function readJson(text: string): JsonNode | undefined {
   const cursor = { text, at: 0 };
   const root = readValue(cursor);
@@ -31,7 +31,7 @@ export function readJson(text: string): JsonNode | undefined {
   return root !== undefined && cursor.at === text.length ? root : undefined;
 }
 
-/** Reads one value per line. Returns undefined if the text is anything else, or has fewer than two values. */
+/** Reads a text with one JSON value per line. Returns undefined for any other text, and if there are fewer than two values. */
 export function readJsonLines(text: string): readonly JsonNode[] | undefined {
   const cursor = { text, at: 0 };
   const roots: JsonNode[] = [];

@@ -30,7 +30,7 @@ const trouble =
   /\b(?:command not found|no such file or directory|permission denied|is not recognized as|cannot find module|segmentation fault|connection refused|timed out|out of memory)\b/i;
 const troubleChars = 240;
 
-/** True if the line is an error message itself, and not only about one. */
+/** True if the line is itself an error message, and does not merely mention an error. */
 export function isErrorLine(line: string): boolean {
   const start = line.slice(0, lookedAt).trimStart();
   return (

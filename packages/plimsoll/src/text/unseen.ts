@@ -4,8 +4,8 @@
  */
 
 /**
- * Characters that a terminal acts on: controls, line separators, bidirectional controls and tags. Tab and line feed are excluded
- * because they are layout.
+ * Characters that a terminal acts on: controls, line separators, bidirectional controls and tags. Tab and line feed are excluded,
+ * because they only lay the text out.
  */
 const obeyed = /(?![\t\n])[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}\ufeff]|[\u{e0000}-\u{e007f}]/gu;
 

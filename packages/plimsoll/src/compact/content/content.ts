@@ -1,6 +1,6 @@
 /**
  * Shortens old texts of a conversation according to their kind. The archive keeps the whole text, so the short version only has
- * to say, truthfully, what was there.
+ * to say truthfully what the text contained.
  */
 
 import { BoundedMap } from "../../bounds/bounded-map.ts";
@@ -33,7 +33,10 @@ export interface Compressed {
   readonly tokens: number;
 }
 
-/** Tried in this order. The first compressor that recognises a text handles it, unless it finds that it was mistaken. */
+/**
+ * The compressors, in the order in which they are tried. The first compressor that recognises a text shortens it. If it then
+ * finds that the text is of another kind, the next compressor that recognises the text is tried.
+ */
 const compressors: readonly Compressor[] = [
   namedCodeCompressor,
   documentCompressor,
@@ -50,20 +53,20 @@ const compressors: readonly Compressor[] = [
   proseCompressor,
 ];
 
-/** A guess that only steers compression. Contract: never throws, and looks only at a sample of bounded size. */
+/** A guess that only affects compression. Contract: never throws, and looks only at a sample of bounded size. */
 export function detectContent(text: string, path?: string): ContentKind {
   return recognising(mainBody(text), path)[0]?.kind ?? "prose";
 }
 
 /**
- * Undefined if there is no useful shorter version. Contract: the same text and options give the same result, and it is never
- * longer than the text, in tokens or in characters.
+ * Returns undefined if there is no useful shorter version. Contract: the same text and options give the same result. The result
+ * is never longer than the text, in tokens or in characters.
  */
 export function compressContent(text: string, options: CutOptions): Compressed | undefined {
   return compressNested(text, { ...options, count: remembering(options.count) }, 0);
 }
 
-/** Remembers the counts of long texts, which are counted several times on the way. */
+/** Remembers the token counts of long texts, because each is needed several times. */
 function remembering(count: CutOptions["count"]): CutOptions["count"] {
   const known = new BoundedMap<string, number>({ entries: maxRemembered });
   return (text) => {
@@ -110,7 +113,7 @@ function compressBody(text: string, options: CutOptions, nesting: number): strin
   if (before < leastTokens) return undefined;
   const inner: CompressInner = (innerText, innerOptions) => {
     if (nesting >= maxNesting) return undefined;
-    // A text inside a file does not have the file's name.
+    // The name of the file does not apply to a text inside the file.
     const { path, ...unnamed } = innerOptions;
     const named = path === options.path ? unnamed : innerOptions;
     return compressNested(innerText, named, nesting + 1)?.text;
@@ -160,7 +163,7 @@ function sampleOf(text: string, path: string | undefined): Sample {
   const middle = text.length >> 1;
   const isLong = text.length > headChars + partChars;
   const part = isLong ? text.slice(middle, middle + partChars) : text.slice(headChars);
-  // The sample from the middle begins and ends in mid-line.
+  // The sample from the middle begins and ends in the middle of a line.
   const lines = [
     ...wholeLines(head, text.length > headChars),
     ...wholeLines(part, isLong).slice(isLong ? 1 : 0),

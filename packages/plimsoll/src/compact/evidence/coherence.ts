@@ -5,13 +5,13 @@ import { termsOf } from "../../search/words.ts";
 
 /** A unit as it is in the original, or as the view shows it. */
 export interface VisibleText {
-  /** Position in the original. For a summary or a handle: the position of the first unit that it replaces. */
+  /** Position of the unit in the original. A summary or a handle has the position of the first unit that it replaces. */
   readonly number: number;
   readonly text: string;
   readonly kind: "kept" | "summary" | "handle";
 }
 
-/** Worth of an earlier mention: full in a kept unit or a summary, half if it is only named next to a handle. */
+/** Worth of an earlier mention. It is 1 in a kept unit or a summary, and ½ if the mention is only next to a handle. */
 const worth: Readonly<Record<VisibleText["kind"], number>> = { kept: 1, summary: 1, handle: 0.5 };
 
 /**
@@ -35,7 +35,7 @@ export function coherenceOf(
 
 type Mentions = (text: string) => readonly string[];
 
-/** Undefined: the original has no references. */
+/** Returns undefined if the original has no references. */
 function scoreOf(
   original: readonly VisibleText[],
   view: readonly VisibleText[],

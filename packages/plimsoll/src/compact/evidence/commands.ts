@@ -13,13 +13,13 @@ const commandKeys = ["command", "cmd", "script", "bash", "shell", "args", "code_
 const shellTool = /(?:^|[_.-])(?:bash|sh|shell|terminal|exec|run|execute|cmd)(?:$|[_.-])/i;
 const wholeChars = 200;
 
-/** The whole command if it is short, or its first line. Undefined: the call runs no command. */
+/** The whole command if it is short, otherwise its first line. Undefined if the call runs no command. */
 export function commandOf(call: ToolCallPart): string | undefined {
   const input = parseObject(call.input);
   const named = commandKeys.map((key) => wordsOf(input?.[key])).find((text) => text !== undefined);
   const strings = Object.values(input ?? {}).filter((value) => typeof value === "string");
   const isShell = shellTool.test(call.name);
-  // A single word next to other arguments, such as a path, is a command of an editor tool and not a shell command.
+  // If a call has other arguments, such as a path, a command of one word is a command of an editor tool and not of a shell.
   if (!isShell && named !== undefined && !/\s/.test(named) && strings.length > 1) return undefined;
   const command = named ?? (isShell && strings.length === 1 ? strings[0] : undefined);
   if (command === undefined) return undefined;

@@ -4,7 +4,7 @@ import { isErrorLine } from "../../text/trouble.ts";
 import { clean, shortened } from "./safe-text.ts";
 
 const fragment = /"(?:error|message)":\s?"([^"\\]{3,200})"/;
-/** A word that says that there is an error, but not which one. */
+/** A word that says that there is an error, but not which error. */
 const bareWord = /^\[?(?:error|fatal|failed|fail|exception|critical)\]?[:\s]*/i;
 const maxErrors = 12;
 const maxErrorChars = 300;
@@ -37,7 +37,7 @@ function errorIn(line: string): string | undefined {
 const fleeting =
   /0x[0-9a-f]+|\d{4}-\d\d-\d\d[T ]?|\d\d:\d\d:\d\d(?:[.,]\d+)?|\d+(?:\.\d+)?\s?m?s\b|(?<=\s)\d+(?![\w:/])/gi;
 
-/** The same message with other numbers is the same error. */
+/** Two messages that differ only in addresses, times or plain numbers have the same key, because they report the same error. */
 export function errorKey(error: string): string {
   return error.replace(fleeting, "0").toLowerCase();
 }

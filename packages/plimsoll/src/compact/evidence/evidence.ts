@@ -1,6 +1,6 @@
 /**
- * Evidence: the facts of a conversation by class, quoted, each with the message that states it. Summaries are made of facts, the
- * survival gate requires them, and receipts count them.
+ * Evidence: the facts of a conversation by class. Each fact is quoted, with the number of the message that states it. Summaries
+ * consist of facts, the survival gate requires important facts, and receipts count facts.
  */
 
 import type { EvidenceClass } from "../../message/receipt.ts";
@@ -29,11 +29,11 @@ export interface Fact {
   /** Number of messages that state the fact. */
   readonly count: number;
   readonly outcome?: CommandOutcome;
-  /** The user's first or last request. */
+  /** Set if the fact is the user's first or last request. */
   readonly isRequest?: true;
 }
 
-/** A statement about how things are going. */
+/** A statement about the progress of the work. */
 export interface Note {
   readonly kind: "worked" | "failed" | "state";
   readonly text: string;
@@ -42,14 +42,14 @@ export interface Note {
 }
 
 export interface Evidence {
-  /** Heaviest first. */
+  /** The facts, sorted by weight, heaviest first. */
   readonly facts: readonly Fact[];
   readonly notes: readonly Note[];
-  /** Items that were ticked off and so are no longer open, written as `plain` does for comparison. */
+  /** Items that were ticked off and so are no longer open. They are written in the form that `plain` returns, for comparison. */
   readonly done: readonly string[];
 }
 
-/** `floor` is the share of its weight that a fact of the oldest message keeps. */
+/** The weight of a fact of each class. In the oldest message, a fact has only the share `floor` of this weight. */
 const classWeight: Readonly<Record<EvidenceClass, { base: number; floor: number }>> = {
   constraint: { base: 100, floor: 0.8 },
   error: { base: 60, floor: 0.4 },
@@ -63,13 +63,13 @@ const classWeight: Readonly<Record<EvidenceClass, { base: number; floor: number 
 const noteWeight: Readonly<Record<Note["kind"], number>> = { worked: 20, failed: 30, state: 25 };
 /** A request weighs more than any other open item. */
 const requestFactor = 3;
-/** Weight factor of a name that only a tool mentioned. It shrinks further if the same text contains many names. */
+/** Weight factor of a name that only a tool mentioned. The factor is lower if the same text contains many names. */
 const unusedFactor = 0.5;
 const maxPerMessage = 64;
 const maxRulesPerMessage = 24;
 const maxFacts = 4_000;
 
-/** From 0 for the oldest message to 1 for the newest. */
+/** How recent a message is, from 0 for the oldest message to 1 for the newest. */
 export type Recency = (number: number) => number;
 
 export function recencyIn(numbers: readonly number[]): Recency {
@@ -98,7 +98,10 @@ export function noteWeightOf(kind: Note["kind"], recency: number): number {
   return noteWeight[kind] * (0.4 + 0.6 * recency);
 }
 
-/** Contract: the same messages give the same evidence, in linear time; at most 4,000 facts, and 64 of one message. */
+/**
+ * Contract: the same messages give the same evidence. Takes linear time. Returns at most 4,000 facts, and at most 64 facts of one
+ * message.
+ */
 export function readEvidence(messages: readonly NumberedMessage[]): Evidence {
   const speech = speechOf(messages);
   const found = [...readSpeech(speech, messages), ...requestsIn(speech)];
@@ -177,7 +180,7 @@ function readSpeech(
   });
 }
 
-/** A sentence gets one class: the weightiest that applies. */
+/** A sentence gets only one class. If several classes apply, it gets the class with the highest weight. */
 function foundIn(sentence: string, { speaker, number }: Speech): readonly Found[] {
   const fact = (found: EvidenceClass): readonly Found[] => [
     { class: found, text: sentence, number },
@@ -277,7 +280,7 @@ interface MergedFact extends FoundFact {
   readonly factor: number;
 }
 
-/** Merges equal facts into one, with the newest wording and the number of messages that state it. */
+/** Merges equal facts into one fact, with the newest wording and the number of messages that state the fact. */
 function merge(found: readonly FoundFact[]): readonly MergedFact[] {
   const merged = new Map<string, MergedFact>();
   for (const one of found) {

@@ -1,4 +1,4 @@
-/** Numbers with the words that give them a meaning, and names of things: paths, ids and identifiers. */
+/** Finds numbers together with the words that explain them, and names: paths, ids and identifiers. */
 
 import { looksLikeHandle } from "../../message/handle.ts";
 import { type MentionKind, mentionsIn } from "../../search/mentions.ts";
@@ -36,7 +36,7 @@ export interface Named {
   readonly text: string;
 }
 
-/** `isUsed` says whether the agent used the name in a call. A name that it never used is only a word in somebody's code. */
+/** `isUsed` says whether the agent used the name in a call. An identifier that the agent never used is not listed. */
 export function namesIn(text: string, isUsed: (atom: string) => boolean): readonly Named[] {
   const atoms = mentionsIn(text);
   const within = segmentsOf(atoms);
@@ -77,7 +77,7 @@ function isPath(atom: string, isUsed: boolean): boolean {
   return /\.\w{1,8}$/.test(atom) || (isUsed && atom.indexOf("/") > 1);
 }
 
-/** The parts of longer names in the same text, which need not be named again. */
+/** The parts of longer names in the same text. These parts need not be listed separately. */
 function segmentsOf(atoms: ReadonlyMap<string, MentionKind>): {
   readonly segments: ReadonlySet<string>;
   readonly urls: ReadonlySet<string>;

@@ -1,4 +1,4 @@
-/** Makes a receipt from two views. It takes and returns plain data, so it can run in another thread. */
+/** Makes a receipt from an earlier and the current view. Input and output are plain data, so this can run in another thread. */
 
 import type { Message } from "../../message/message.ts";
 import type { Receipt } from "../../message/receipt.ts";
@@ -7,11 +7,11 @@ import { readEvidence } from "./evidence.ts";
 import { makeReceipt } from "./receipt.ts";
 
 export interface ReceiptWork {
-  /** The messages of the earlier view. Its facts are read from them. */
+  /** The messages of the earlier view, from which its facts are read. */
   readonly before: readonly { readonly message: Message; readonly number: number }[];
-  /** The texts of the earlier view. Its references are found in them. */
+  /** The texts of the earlier view, in which its references are found. */
   readonly visibleBefore: readonly VisibleText[];
-  /** The texts of the current view in any order, including those that Plimsoll wrote. */
+  /** The texts of the current view in any order, including the texts that Plimsoll wrote. */
   readonly visibleAfter: readonly VisibleText[];
   readonly figures: Omit<Receipt, "classes" | "coherence">;
 }

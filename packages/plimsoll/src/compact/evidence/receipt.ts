@@ -23,7 +23,7 @@ const maxExamples = 5;
 export function makeReceipt({ before, after, ...rest }: ReceiptTask): Receipt {
   const text = after.map(plain).join("\n");
   const atoms = new Set(after.flatMap((one) => [...mentionsIn(one).keys()]));
-  // There are many names, so they are looked up in a set. Only sentences are searched for in the text.
+  // Names are looked up in a set, because there are many. Other facts are also searched for in the text.
   const isVerbatim = (fact: Fact): boolean =>
     atoms.has(fact.text) || (!isName(fact) && text.includes(plain(fact.text)));
   const lines = evidenceClasses.map((of): readonly [EvidenceClass, ReceiptLine] => [

@@ -3,7 +3,7 @@
 import { withoutHandles } from "../../message/handle.ts";
 import { oneSeenLine } from "../../text/unseen.ts";
 
-/** The visible text on one line, without handles. Only Plimsoll gives out handles, so none is copied from other people's text. */
+/** The visible text on one line, without handles. Handles are removed because only Plimsoll may issue them. */
 export function clean(text: string): string {
   return withoutHandles(oneSeenLine(text));
 }
@@ -30,7 +30,7 @@ export function quoted(text: string): string {
   return `\`${text.replaceAll("`", "'")}\``;
 }
 
-/** At most this many characters, cut between words if possible. */
+/** Shortens the text to at most `maxChars` characters, and cuts between words if possible. */
 export function shortened(text: string, maxChars: number): string {
   if (text.length <= maxChars) return text;
   const cut = text.slice(0, maxChars);

@@ -1,9 +1,9 @@
 /** Recognises statements of users and agents: rules, decisions, open items, successes and failures. */
 
-/** Words that make a sentence a rule wherever they occur in it. */
+/** Words that make a sentence a rule, at any position in the sentence. */
 const ruling =
   /\b(?:must(?! have been)|mustn['’]t|make sure|be sure to|ensure|under no circumstances|forbidden|not allowed|required to|no more than|at most|at least|off[- ]limits|(?:should|shall)(?:n['’]t| not| never| always| only)|may not)\b/i;
-/** Words that make a rule only at the beginning of a sentence or clause. */
+/** Words that make a sentence a rule only at the beginning of the sentence or of a clause. */
 const bidding =
   /(?:^|[,;:(–—]\s*|\b(?:please|and|but|so|also|just|then)\s+)(?:do not|don['’]t|never|always|only|keep(?! going)|avoid|stick to|leave|remember|prefer)\b/i;
 const choosing = /\buse\b.{1,80}\b(?:not|only|instead of|rather than)\b/i;

@@ -1,4 +1,4 @@
-/** Who said what: the text of a conversation by speaker, split into lines and sentences of bounded length. */
+/** Reads the text of a conversation by speaker, and splits it into lines and sentences of bounded length. */
 
 import type { Message, Part, ToolCallPart } from "../../message/message.ts";
 import { searchableText } from "../../search/message-text.ts";
@@ -18,11 +18,11 @@ export interface Speech {
   readonly speaker: Speaker;
   readonly text: string;
   readonly call?: ToolCallPart;
-  /** The result itself is marked as an error. */
+  /** Set if the tool result is marked as an error. */
   readonly isError?: true;
 }
 
-/** Only the beginning and the end of a longer text are read. */
+/** If a text is longer than both numbers together, only this many characters of its beginning and its end are read. */
 const maxTextChars = { head: 140_000, tail: 60_000 };
 const maxLineChars = { head: 3_000, tail: 1_000 };
 const maxSentenceChars = 300;
@@ -71,7 +71,7 @@ function bounded(text: string): string {
 
 export interface Line {
   readonly text: string;
-  /** True if the speaker only shows the line: in a code block, between the tags of a tool, or as a quotation. */
+  /** True if the speaker only quotes the line: in a code block, between the tags of a tool, or as a quotation. */
   readonly isData: boolean;
 }
 
@@ -85,7 +85,8 @@ const emptyData: Line = { text: "", isData: true };
 export function linesOf(text: string): readonly Line[] {
   let closing: string | undefined;
   return text.split(/\r\n|[\n\r\u0085\u2028\u2029]/).map((raw): Line => {
-    // An empty line neither opens nor closes a block. This comes first, because a text may have a million empty lines.
+    // An empty line neither opens nor closes a block. This check comes first to save time, because a text may have a million
+    // empty lines.
     if (raw === "") return closing === undefined ? emptyLine : emptyData;
     const line = boundedLine(raw);
     if (closing !== undefined) {
@@ -137,13 +138,13 @@ const keyLengths = [24, 8] as const;
 const sameKeyMax = 64;
 
 /**
- * The returned function tells whether the agent only repeated a sentence that an earlier tool result contains. Takes linear time:
- * reads the tool results once, and looks up the agent's sentences by their beginnings.
+ * The returned function says whether the agent only repeated a sentence that an earlier tool result contains. This takes linear
+ * time, because the tool results are read once and sentences are looked up by their beginnings.
  */
 export function echoesIn(speech: readonly Speech[]): (one: Speech, sentence: string) => boolean {
   const wanted = sentencesByKey(speech.filter(({ speaker }) => speaker === "agent"));
   const numberOf = new Map(speech.map((one, index) => [one, index]));
-  /** For each sentence, the first speech in which a tool showed it. */
+  /** For each sentence, the index of the first speech in which a tool showed it. */
   const firstShownAt = new Map<string, number>();
   for (const [index, { speaker, text }] of speech.entries()) {
     if (speaker !== "tool" || wanted.size === 0) continue;

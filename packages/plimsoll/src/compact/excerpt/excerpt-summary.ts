@@ -1,4 +1,4 @@
-/** Plimsoll's text after the head of an excerpt: the notice, missing names, and a few lines of summary. */
+/** Writes Plimsoll's text after the head of an excerpt: the notice, missing names, and a few lines of summary. */
 
 import type { VisibleConversation } from "../../message/strategy.ts";
 import { type Fact, readEvidence } from "../evidence/evidence.ts";
@@ -15,13 +15,16 @@ import type { RenderedChoice } from "./render-choice.ts";
 import type { Slots } from "./texts-to-cut.ts";
 import { missingRules, rulesOf, rulesTokens } from "./user-rules.ts";
 
-/** Share of the room that may be spent on listing important names that the view no longer mentions. */
+/** Share of the excerpt's token budget that may be used to list important names that the view no longer mentions. */
 const digestShare = 0.02;
-/** If the room has at least this many tokens, the text also lists names that the view still mentions but no longer introduces. */
+/**
+ * If the excerpt may have at least this many tokens, Plimsoll's text also lists names that the view mentions but no longer
+ * introduces.
+ */
 const roomForNames = 4000;
 const danglingShare = 0.01;
 
-/** The room that is set aside for Plimsoll's text before any pieces are chosen. */
+/** The tokens that are kept free for Plimsoll's text before any pieces are chosen. */
 export interface Reserve {
   readonly notice: Notice;
   /** All rules of the user. */
@@ -52,7 +55,7 @@ export interface SummaryTask {
   readonly slots: Slots;
   readonly room: Room;
   readonly reserve: Reserve;
-  /** All available tokens: the reserve, plus the room that the chosen lines left. */
+  /** All available tokens: the reserve, plus the tokens that are left after the lines were chosen. */
   readonly tokens: number;
 }
 
@@ -83,7 +86,7 @@ export async function writeSummary(
 
 const above = (body: string, digest: string): string => [digest, body].join("\n").trim();
 
-/** Decreasing sizes, each about a tenth smaller than the one before. */
+/** Decreasing sizes, each about a tenth smaller than the size before it. */
 function* sizesFrom(most: number, least: number): Generator<number> {
   for (let size = most; size > least; size = Math.floor(size * 0.9) - 2) yield size;
 }
@@ -113,14 +116,15 @@ function danglingIn(choice: Choice, { slots, mentionWeights }: Slots): readonly 
     .filter((atom) => (mentionWeights.weights[atom] ?? 0) > 0);
 }
 
-/** Records the message unless an earlier one is already recorded for this mention. */
+/** Records the message for this mention, unless an earlier message is already recorded for it. */
 function note(lists: readonly Map<number, number>[], atom: number, message: number): void {
   for (const list of lists) if (!list.has(atom)) list.set(atom, message);
 }
 
 /**
- * Size of the summary of content that the excerpt no longer shows. In a room of fewer than `least` tokens there is none, unless
- * an earlier summary exists. `prepared` is the maximum share of the room for a summary that a model prepared.
+ * Size of the summary of content that the excerpt no longer shows. If the excerpt may have fewer than `least` tokens, there is a
+ * summary only if an earlier summary exists. `prepared` is the maximum share of the excerpt's token budget for a summary that a
+ * model prepared.
  */
 const summaryShare = { least: 8000, ofRoom: 0.02, most: 600, prepared: 0.15 };
 
@@ -138,13 +142,13 @@ function summaryRoom(
 interface SummaryLines {
   readonly room: Room;
   readonly tokens: number;
-  /** Rules that the view no longer contains. They come first. */
+  /** Rules that the view no longer contains. They come first in the summary. */
   readonly first: readonly Fact[];
 }
 
 /**
- * The summary that a model prepared, if there is one. Otherwise a summary of the messages that are no longer whole, merged with
- * the earlier summary.
+ * The summary that a model prepared, if there is one. Otherwise, a summary of the messages that were shortened or removed, merged
+ * with the earlier summary.
  */
 function summaryOf(
   conversation: VisibleConversation,

@@ -1,24 +1,28 @@
 /**
- * Excerpts in place: keeps the lines of a conversation that later turns are most likely to need, where they were.
+ * Excerpts: keeps the lines of a conversation that later turns are most likely to need, and leaves them where they were.
  *
  *   texts-to-cut ─► must-keep ─► greedy-choice ◄─► render-choice, exact-cost ─► proposals
  *
  * How the lines are chosen. Each text after the head is cut into pieces: lines, segments of very long lines, or members and
- * elements of JSON. A piece is worth the mentions in it: paths, names, ids, figures, reports of errors and decisions, and, very
- * little, plain words. A mention weighs more if the agent used it, if several messages contain it, and if it is recent. A mention
- * in the head weighs nothing (`mention-weights.ts`). First come the pieces that must stay, whatever they are worth: the user's
- * words and the newest exchanges up to a share of the room, pinned messages, and units of priority 1 while they leave room for
- * others (`must-keep.ts`). The remaining room is filled greedily, always with the piece that adds the most weight per token and
- * still fits. A mention that a kept piece already contains adds next to nothing. The price of a piece includes everything that
- * is kept with it: a neighbour for a lone line, the JSON keys around it, and a mark for a new gap. The first piece of a unit
- * also pays for the unit's frame and for its texts that are never cut, such as short arguments. The mentions in those texts count
- * as well. Candidates wait in a heap and are priced again when they reach its front, so choosing among n pieces takes about
- * n·log(n) steps (`greedy-choice.ts`).
+ * elements of JSON. The worth of a piece is the weight of the mentions in it: paths, names, ids, figures, and reports of errors
+ * and decisions. Plain words add very little. A mention weighs more if the agent used it, if several messages contain it, and if
+ * it is recent. A mention in the head weighs nothing (`mention-weights.ts`).
+ *
+ * First come the pieces that must stay, whatever they are worth: the user's words and the newest exchanges up to a share of the
+ * room, pinned messages, and units of priority 1 as long as they leave room for other pieces (`must-keep.ts`). The remaining room
+ * is filled greedily, always with the piece that adds the most weight per token and still fits. A mention that a kept piece
+ * already contains adds next to nothing. The price of a piece includes everything that is kept with it: a neighbour for a lone
+ * line, the JSON keys around it, and a mark for a new gap. The first piece of a unit also pays for the unit's frame and for its
+ * texts that are never cut, such as short arguments. The mentions in those texts add to its worth as well. Candidates wait in a
+ * heap and are priced again when they reach its front, so choosing among n pieces takes about n·log(n) steps
+ * (`greedy-choice.ts`).
+ *
  * Prices are only estimates. So after each fill the messages are rendered and counted exactly. In up to eight rounds, Plimsoll
  * then fills the remaining room or takes back its last picks. In the end it takes back picks until the excerpt fits.
  *
  * Invariant: kept pieces are unchanged and in order, and only picks are taken back, never a piece that must stay. So the excerpt
- * exceeds the room only if these pieces and the notice alone do, and it is used only if it makes the view smaller.
+ * exceeds the room only if the pieces that must stay and the notice alone exceed it. An excerpt is used only if it makes the view
+ * smaller.
  */
 
 import type { EditPlace } from "../../message/edit.ts";
@@ -36,7 +40,7 @@ import { readSlots, type Slots } from "./texts-to-cut.ts";
 
 /** Maximum number of rounds in which the kept pieces are counted exactly, and pieces are added or taken back. */
 const rounds = 8;
-/** Less room than this is not worth another round. */
+/** If fewer tokens than this, or a smaller share of the room, are left, there is no further round. */
 const slack = { tokens: 8, share: 0.004 };
 
 /** A finished excerpt as plain data, so that another thread can make it. */
@@ -48,7 +52,7 @@ export interface MadeExcerpt {
   readonly digest: string;
 }
 
-/** Undefined: no excerpt would make the view smaller. */
+/** Returns undefined if no excerpt would make the view smaller. */
 export type MakeExcerpt = (
   conversation: VisibleConversation,
   goal: Goal,
@@ -92,10 +96,13 @@ export function excerptBy(make: MakeExcerpt): Strategy {
 
 export const excerpt: Strategy = excerptBy(makeExcerpt);
 
-/** With less room than this there is nothing to choose. */
+/** If the excerpt may have fewer tokens than this, there is nothing to choose. */
 const smallestRoom = 60;
 
-/** The tokens of an earlier summary count as room, because the new summary replaces it. */
+/**
+ * Computes how many tokens the excerpt may have. The tokens of an earlier summary are included, because the new summary replaces
+ * it.
+ */
 async function roomOf(conversation: VisibleConversation, goal: Goal): Promise<Room> {
   const { messages, tokens, summary, weigh } = conversation;
   const [summed = 0] = summary === undefined ? [] : await weigh([ownMessage(summary)]);
@@ -116,11 +123,13 @@ async function roomOf(conversation: VisibleConversation, goal: Goal): Promise<Ro
 interface Excerpt {
   readonly rendered: RenderedChoice;
   readonly digest: string;
-  /** Tokens of the room that are left. Negative: the pieces that must stay do not fit. */
+  /** Number of tokens that are left for the excerpt. It is negative if the pieces that must stay do not fit. */
   readonly left: number;
 }
 
-/** Fills the room as far as exact counts allow. The estimate for one piece may be off, but the sum must not exceed the room. */
+/**
+ * Chooses as many pieces as fit by exact counts. The estimate for one piece may be wrong, but the sum must not exceed the room.
+ */
 async function chooseWithin(
   choice: Choice,
   conversation: VisibleConversation,

@@ -1,6 +1,6 @@
 /**
- * Chooses the pieces to keep, in the order of new weight per token. A mention that another kept piece already contains counts
- * next to nothing, so every token adds something new. The header of `excerpt.ts` explains the whole algorithm.
+ * Chooses the pieces to keep, in the order of new weight per token. A mention that another kept piece already contains adds
+ * almost nothing, so pieces with new mentions are preferred. The header of `excerpt.ts` explains the whole algorithm.
  */
 
 import { chooseGreedily } from "../../search/greedy.ts";
@@ -30,16 +30,16 @@ export interface ChoiceTask {
   readonly weights: Float64Array;
 }
 
-/** Share of its weight that a mention still has if another kept piece already contains it. */
+/** Share of its weight that a mention still has if another kept piece already contains the mention. */
 const worthAgain = 0.005;
 /** Tokens of a mark between two kept pieces. */
 const markTokens = 5;
 
 interface Option {
   readonly slot: number;
-  /** Undefined: the option only keeps the unit with its exact texts. */
+  /** Undefined if the option keeps only the exact texts of the unit. */
   readonly piece: number | undefined;
-  /** The piece, and the neighbour that is kept with it, if any. */
+  /** The piece and, if it needs one, the neighbour that is kept with it. */
   readonly pieces: readonly number[];
   readonly tokens: number;
   readonly gain: number;
@@ -115,7 +115,7 @@ export class Choice {
     }
   }
 
-  /** Keeps the pieces that add the most, as long as they fit into the room. Returns whether it found any. */
+  /** Keeps the pieces that add the most, as long as they fit into the room. Returns "nothing" if it found no such piece. */
   fill(room: number): "filled" | "nothing" {
     let left = room;
     const before = this.#picks.length;

@@ -21,12 +21,12 @@ type PiecesNode =
   | (Span & { readonly kind: "leaf"; readonly pieces: readonly number[] })
   | (Span & { readonly kind: "object" | "array"; readonly children: readonly PiecesNode[] });
 
-/** Deeper JSON is treated as lines, because reading is recursive and must not overflow the stack. */
+/** JSON nested deeper than this is cut by lines, because reading is recursive and must not overflow the stack. */
 const deepest = 100;
-/** A longer string is cut into segments. */
+/** A string of more characters than this is cut into segments. */
 const longestString = 300;
 
-/** Undefined unless the text is one JSON object or array. */
+/** Returns undefined if the text is not exactly one JSON object or array. */
 export function readJsonPieces(text: string, density: number): JsonPieces | undefined {
   const tree = /^\s*[[{]/.test(text) ? readJson(text) : undefined;
   const pieces: Piece[] = [];
@@ -42,7 +42,7 @@ interface Cutting {
   readonly pieces: Piece[];
 }
 
-/** Undefined: something inside is too deep. */
+/** Returns undefined if a value is nested too deep. */
 function piecesNode(
   { kind, from, start: at, end, children }: JsonNode,
   frames: readonly Frame[],
@@ -138,12 +138,12 @@ export interface Frame {
 
 export interface Piece {
   readonly text: string;
-  /** Estimated tokens. */
+  /** Estimated number of tokens of the piece. */
   readonly tokens: number;
   readonly line: number;
-  /** True for a line, because it says little without one of its neighbours. */
+  /** True for a line, because a line says little without one of its neighbours. */
   readonly needsNeighbour: boolean;
-  /** The containers around the piece, from the outside in. Empty unless the text is JSON. */
+  /** The JSON objects and arrays around the piece, outermost first. Empty if the text is not JSON. */
   readonly frames: readonly Frame[];
 }
 

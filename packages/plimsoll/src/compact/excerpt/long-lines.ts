@@ -37,7 +37,10 @@ function jointIn(window: string): number {
 const lowHalf = /^\\u[dD][c-fC-F][0-9a-fA-F]{2}/;
 const highHalf = /\\u[dD][89abAB][0-9a-fA-F]{2}$/;
 
-/** Moves the end past an escape such as \n or \u00e9, and past both halves of a character. `from` must not be inside either. */
+/**
+ * Moves the end past an escape such as \n or \u00e9, and past both halves of a character. `from` must not be inside an escape or
+ * a character.
+ */
 function untorn(line: string, from: number, end: number): number {
   const whole = behindEscape(line, from, end);
   const isEscapedHalf =
@@ -62,8 +65,8 @@ function behindEscape(line: string, from: number, end: number): number {
 const run = /[A-Za-z]+|\d+|\s+|[^\sA-Za-z\d]+/g;
 
 /**
- * Roughly the count of a tokenizer, at a fraction of the time. Precision matters little: there are many pieces, and they are only
- * compared with each other. `density` corrects the estimate by the known cost of the whole text.
+ * About the count of a tokenizer, in a fraction of the time. Precision matters little, because there are many pieces and they are
+ * only compared with each other. `density` corrects the estimate by the known cost of the whole text.
  */
 export function estimateTokens(text: string, density = 1): number {
   let tokens = 0;
@@ -71,7 +74,9 @@ export function estimateTokens(text: string, density = 1): number {
   return tokens * density;
 }
 
-/** A space counts with the word after it, digits in threes, signs in pairs, and a long word in parts. */
+/**
+ * Estimates one token for a word with the space before it, for three digits, and for two signs. A long word has several tokens.
+ */
 function runTokens(match: string): number {
   const { length } = match;
   const code = match.charCodeAt(0);

@@ -1,6 +1,6 @@
 /**
  * Mention weights: the mentions of a conversation, where they are, and how likely a later turn is to refer to each of them. The
- * excerpt decides by these weights which lines are worth keeping.
+ * excerpt uses these weights to choose the lines to keep.
  */
 
 import { type MentionKind, mentionsIn, worthOfStanding } from "../../search/mentions.ts";
@@ -18,7 +18,7 @@ export interface Utterance {
   readonly text: string;
 }
 
-/** Mentions, and in addition plain words, and lines that report an error or a decision. */
+/** The kinds of mentions, plus "word" for plain words and "news" for lines that report an error or a decision. */
 export type WeightedKind = MentionKind | "word" | "news";
 
 /** Mentions by number. Equal strings have the same number. */
@@ -27,18 +27,18 @@ export interface MentionWeights {
   readonly kinds: readonly WeightedKind[];
   /** The mentions of each utterance, in the order of the utterances. */
   readonly mentions: readonly (readonly number[])[];
-  /** The weight of each mention. 0: the head already contains the mention, or it is worth nothing. */
+  /** The weight of each mention. It is 0 if the head already contains the mention, or if the mention is worth nothing. */
   readonly weights: Float64Array;
 }
 
 export interface MentionFrame {
-  /** Tokens before each message, and the total as the last element. They tell how old a mention is. */
+  /** The number of tokens before each message, and the total as the last element. These numbers show how old a mention is. */
   readonly startOf: readonly number[];
-  /** Messages before this one are always visible. */
+  /** Number of messages in the head, which are always visible. */
   readonly headLength: number;
 }
 
-/** How often things of a kind are mentioned again, relative to paths and names. */
+/** How often a mention of each kind is repeated later, relative to paths and names. */
 const kindWeight: Readonly<Record<MentionKind, number>> = {
   file: 1.2,
   path: 1,

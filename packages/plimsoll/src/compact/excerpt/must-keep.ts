@@ -5,25 +5,34 @@ import { isTalk } from "../relevance/task.ts";
 import type { Choice } from "./greedy-choice.ts";
 import { type PlacedSlot, type Slots, unitIndex } from "./texts-to-cut.ts";
 
-/** usual: keeps pieces generously. least: keeps only the minimum, for a room that cannot take the pieces that `usual` keeps. */
+/**
+ * "usual" keeps pieces generously. "least" keeps only the minimum, and is used if the pieces that "usual" keeps do not fit into
+ * the excerpt.
+ */
 export type Strictness = "usual" | "least";
 
-/** The newest exchanges stay up to the smaller of these shares of the history and of the room after the head. */
+/** The newest exchanges stay up to a share of the history or a share of the excerpt's token budget, whichever is smaller. */
 const recent = { ofHistory: 0.105, ofRoom: 0.42 };
-/** Exchanges at the very end stay whole up to this share of the room, so that the end of the conversation is coherent. */
+/**
+ * Exchanges at the very end stay whole up to this share of the excerpt's token budget, so that the end of the conversation is
+ * coherent.
+ */
 const wholeTail = { usual: 0.15, least: 0 };
 const usersShare = { usual: 0.31, least: 0.3 };
 const importantShare = 0.85;
-/** The user's last message stays whole if it takes at most this share of the room. */
+/** The user's last message stays whole if it takes at most this share of the excerpt's token budget. */
 const lastWords = 0.5;
-/** In a small room too, the user's last message stays whole if it has at most this many characters. */
+/** The user's last message stays whole in any case if it has at most this many characters. */
 const shortestLastWords = 2000;
 /** Only the beginning of a text is kept if the text exceeds one of these limits. */
 const oversized = { tokens: 400, ofRoom: 0.2 };
 /** Number of characters that are kept of the beginning of an oversized text. */
 const beginning = 210;
 const charactersPerToken = 5;
-/** The minimum that stays of a recent result: a share of the result or of the room, whichever is smaller, plus a few tokens. */
+/**
+ * At least this much of a recent result stays: a share of the result or of the excerpt's token budget, whichever is smaller, plus
+ * a few tokens.
+ */
 const resultFloor = {
   usual: { ofResult: 0.45, ofRoom: 0.1, tokens: 8 },
   least: { ofResult: 0.4, ofRoom: 0.09, tokens: 4 },
@@ -34,7 +43,7 @@ const exactExchanges = 10;
 type StrictRoom = Room & { readonly strictness: Strictness };
 
 export interface Room {
-  /** Tokens for everything after the head. */
+  /** Maximum number of tokens for everything after the head. */
   readonly tokens: number;
   /** Tokens of the whole history, and of the part that the view shows now. */
   readonly historyTokens: number;
@@ -42,12 +51,15 @@ export interface Room {
   readonly headLength: number;
 }
 
-/** In a conversation without tools every message is somebody's words, so all of them compete on equal terms. */
+/**
+ * Shares for a conversation without tools. The user's messages have no share of their own there, because all messages are
+ * somebody's words and compete on equal terms.
+ */
 const talk = { recentOfRoom: 0.15, users: 0 };
 
 /**
- * The first message whose call arguments stay as they are. Looks for the start of the newest exchanges among all exchanges and
- * among those with calls, and uses the earlier of the two.
+ * Index of the first message whose call arguments stay as they are. The newest exchanges are counted twice, once among all
+ * exchanges and once among exchanges with calls, and the earlier start is used.
  */
 export function exactCallsFrom({ messages }: VisibleConversation, { headLength }: Room): number {
   const starts = exchangeStarts(messages, headLength);
@@ -102,11 +114,11 @@ interface NewestTask {
   readonly slots: readonly PlacedSlot[];
   readonly room: StrictRoom;
   readonly open: (message: number) => readonly number[];
-  /** Share of the room for the newest exchanges. */
+  /** Share of the excerpt's token budget for the newest exchanges. */
   readonly ofRoom: number;
 }
 
-/** Keeps the newest exchanges, the very newest of them whole. */
+/** Keeps the newest exchanges. The exchanges at the very end stay whole. */
 function keepNewest(
   choice: Choice,
   conversation: VisibleConversation,
@@ -151,7 +163,10 @@ interface UsersTask {
   readonly own: (message: number) => readonly number[];
 }
 
-/** Keeps the user's own words, newest first, up to their share of the room. The newest message always stays. */
+/**
+ * Keeps the user's own words, newest first, up to their share of the excerpt's token budget. The newest user message always
+ * stays.
+ */
 function keepUsers(choice: Choice, conversation: VisibleConversation, task: UsersTask): void {
   const { slots, room, open, share } = task;
   let taken = 0;
@@ -207,8 +222,8 @@ function keepRecent(
 }
 
 /**
- * The estimate for a text may be off. In doubt, a text is kept whole but counted as if it were cut. With `least` there is no
- * margin, because that could overfill the room.
+ * The estimated size of a text may be wrong. If a text is close to the limit, it is kept whole but counted as if it were cut.
+ * `least` has no margin, because a margin could overfill the room.
  */
 const margins = { usual: { kept: 1.1, counted: 0.9 }, least: { kept: 1, counted: 1 } };
 
@@ -252,8 +267,8 @@ interface ImportantTask extends Pick<Slots, "slots" | "units"> {
 }
 
 /**
- * Keeps units of priority 1 whole, newest first, while they leave room for others. The remaining ones compete like everything
- * else. Pinned messages always stay whole, unless `mayGiveWay` is set.
+ * Keeps units of priority 1 whole, newest first, as long as they leave room for other units. The remaining units of priority 1
+ * compete like everything else. Pinned messages always stay whole, unless `mayGiveWay` is set.
  */
 function keepImportant(
   choice: Choice,

@@ -1,4 +1,7 @@
-/** Plimsoll's text after the head: says that the conversation was shortened, where the rest is, and which names it mentioned. */
+/**
+ * Plimsoll's text after the head. It says that the conversation was shortened, where the removed content is, and which names that
+ * content mentioned.
+ */
 
 import { excerptNotice } from "../../text/for-models.ts";
 import { estimateTokens } from "./long-lines.ts";
@@ -12,7 +15,7 @@ export interface Notice {
   readonly tokens: number;
 }
 
-/** With less room than this the notice is brief, because every word counts. */
+/** If the excerpt may have fewer tokens than this, the notice is brief. */
 const roomForWords = 1500;
 
 export function noticeFor(room: number, hasArchive: boolean): Notice {

@@ -1,4 +1,4 @@
-/** Turns the chosen pieces into the messages that the model would see: shortened messages, and ranges that are removed. */
+/** Turns the chosen pieces into shortened messages and removed ranges, as the model would see them. */
 
 import type { JsonObject, JsonValue } from "../../message/json.ts";
 import type { Message, Part } from "../../message/message.ts";

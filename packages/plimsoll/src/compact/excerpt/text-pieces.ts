@@ -1,6 +1,6 @@
 /**
- * One text of a message, cut into pieces that are kept or left out, and put together again. Kept pieces stay byte for byte and in
- * order, and a mark replaces the others.
+ * Cuts one text of a message into pieces, and puts the kept pieces together again. Kept pieces stay byte for byte and in order,
+ * and marks replace the others.
  */
 
 import { cutTexts } from "../../text/for-models.ts";
@@ -22,7 +22,7 @@ export interface TextPieces {
 export interface PiecesReading {
   /** Real tokens per estimated token. */
   readonly density: number;
-  /** True if a person or a model wrote the text. Then its lines are split only if they are really long. */
+  /** True if a person or a model wrote the text. The lines of such a text are split only if they are very long. */
   readonly isProse: boolean;
 }
 
@@ -50,7 +50,9 @@ export function isBlank({ text }: Piece): boolean {
   return text.trim() === "";
 }
 
-/** The text with marks for the pieces that are left out. If only blank lines are left out, the unchanged text. */
+/**
+ * The text with marks for the pieces that are left out. If only blank lines would be left out, the text is returned unchanged.
+ */
 export function renderPieces(textPieces: TextPieces, rendering: PiecesRendering): string {
   const { pieces, json, text } = textPieces;
   const isWhole = pieces.every((piece, index) => rendering.isKept(index) || isBlank(piece));
@@ -77,7 +79,10 @@ function renderLines({ pieces }: TextPieces, { isKept, reference }: PiecesRender
   return out;
 }
 
-/** The text between two kept pieces: the rest of the first one's line, the lines between, and the start of the second one's. */
+/**
+ * The text between two kept pieces: the end of the first piece's line, the lines in between, and the start of the second piece's
+ * line.
+ */
 function joint(
   before: Piece | undefined,
   behind: Piece | undefined,
@@ -103,7 +108,7 @@ function joint(
   ].join("\n");
 }
 
-/** A blank segment of a long line does not count as a line. */
+/** The blank lines between two kept pieces. A blank segment of a long line is not a blank line. */
 function blankLines(
   before: Piece | undefined,
   behind: Piece | undefined,

@@ -1,4 +1,4 @@
-/** Finds every text that may be shortened (a slot), cuts it into pieces, and reads what the pieces mention. */
+/** Finds every text that may be shortened (a slot), cuts it into pieces, and finds the mentions in the pieces. */
 
 import { isObject, type JsonObject, type JsonValue, parseObject } from "../../message/json.ts";
 import type { Message, Part, ToolCallPart } from "../../message/message.ts";
@@ -17,11 +17,11 @@ import { readPieces, type TextPieces } from "./text-pieces.ts";
 export interface SlotPlace {
   readonly message: number;
   readonly part: number;
-  /** Index inside a result. */
+  /** Index of the part inside a tool result. */
   readonly inner?: number;
-  /** Path inside the arguments of a call. */
+  /** Path to the text inside the arguments of a call. */
   readonly path?: readonly (string | number)[];
-  /** The text is all of the arguments, as JSON. */
+  /** Set if the text is the whole arguments of a call, as JSON. */
   readonly isInput?: true;
 }
 
@@ -37,9 +37,9 @@ export interface Slots {
 }
 
 export interface SlotReading {
-  /** Messages before this one stay as they are. */
+  /** Number of messages in the head. They stay as they are. */
   readonly headLength: number;
-  /** Index of the first message whose calls keep their arguments, up to `oversizedTokens`. */
+  /** Index of the first message whose calls keep their arguments, unless these take more than `oversizedTokens`. */
   readonly exactFrom: number;
   /** Even a recent call does not keep its arguments if they take more tokens than this. */
   readonly oversizedTokens: number;
@@ -75,7 +75,10 @@ export function readSlots(conversation: VisibleConversation, reading: SlotReadin
   return { slots, mentionWeights, units: unitsOf(conversation, slots) };
 }
 
-/** The pieces of all texts in one list, each with the frames around it, and the part of the list that belongs to each text. */
+/**
+ * The pieces of all texts in one list, each piece with the frames around it. A span is the part of this list that belongs to one
+ * text.
+ */
 function utterancesOf(texts: readonly PlacedText[]): {
   readonly utterances: readonly Utterance[];
   readonly spans: readonly (readonly [number, number])[];
@@ -97,7 +100,7 @@ function utterancesOf(texts: readonly PlacedText[]): {
   return { utterances, spans };
 }
 
-/** The unit of each message. -1: it belongs to no unit. */
+/** For each message, the index of its unit, or -1 if it belongs to no unit. */
 export function unitIndex({ units, messages }: VisibleConversation): readonly number[] {
   const of = messages.map(() => -1);
   for (const [unit, { first, last }] of units.entries()) of.fill(unit, first, last + 1);

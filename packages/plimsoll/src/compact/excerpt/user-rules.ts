@@ -1,4 +1,4 @@
-/** The user's rules. The summary repeats those that the view no longer contains, word for word. */
+/** The user's rules. The summary repeats, word for word, the rules that the view no longer contains. */
 
 import { messageText } from "../../message/message.ts";
 import type { VisibleConversation } from "../../message/strategy.ts";
@@ -8,7 +8,10 @@ import { isTalk } from "../relevance/task.ts";
 import { estimateTokens } from "./long-lines.ts";
 import type { RenderedChoice } from "./render-choice.ts";
 
-/** Limits for the repeated rules: a share of the room, and a number of tokens. Other rules compete with all other content. */
+/**
+ * Limits for the repeated rules: a share of the excerpt's token budget, and a number of tokens. Rules beyond these limits compete
+ * with all other content.
+ */
 const bound = { ofRoom: 0.02, tokens: 300 };
 
 /** The rules in messages after the head, heaviest first. Empty for a conversation without tools, because it has no agent. */

@@ -1,6 +1,6 @@
 /**
- * Relevance: how much each unit has to do with the current task, as a rank within the session from 0 to 1. It adds up shared
- * terms (BM25) and meaning (an embedder, or static word vectors).
+ * Relevance: how much each unit has to do with the current task, as a rank within the session from 0 to 1. The rank depends on
+ * shared terms (BM25) and on similar meaning (an embedder, or static word vectors).
  */
 
 import { messageText } from "../../message/message.ts";
@@ -14,10 +14,12 @@ import { taskText } from "./task.ts";
 import { TimedEmbedder } from "./timed-embedder.ts";
 
 export interface RelevanceParts {
-  /** A model of meaning. It may fail or be slow; then the word vectors replace it. */
+  /** Compares meanings with a model. If it fails or is too slow, the word vectors are used instead. */
   readonly embedder?: Embedder;
   readonly vectors?: WordVectors;
-  /** The time in milliseconds. Without a clock the embedder is not used, because nobody could notice that it is too slow. */
+  /**
+   * The clock, in milliseconds. Without a clock the embedder is not used, because Plimsoll could not notice that it is too slow.
+   */
   readonly now?: () => number;
 }
 
@@ -31,8 +33,8 @@ const embeddedChars = 1_200;
 /** Characters read from the beginning and the end of a very long unit. */
 const readChars = { head: 16_000, tail: 4_000 };
 /**
- * Weights relative to BM25's 1. The weight of static vectors was measured (see fuse.ts). A sentence model counts as much as the
- * terms.
+ * Weights of meaning; BM25 has the weight 1. The weight of static vectors was measured (see fuse.ts). A sentence model has the
+ * same weight as BM25.
  */
 const weights = { static: 0.3, embedder: 1 };
 

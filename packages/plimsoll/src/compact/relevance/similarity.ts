@@ -2,12 +2,18 @@
 
 import { termsOf } from "../../search/words.ts";
 
-/** Cosine of the damped term frequencies: a tenth mention counts far less than the first. Two empty texts are equal (1). */
+/**
+ * Cosine of the damped term frequencies, in which the tenth occurrence of a term adds far less than the first. 1 for two empty
+ * texts.
+ */
 export function similarityOf(ones: readonly string[], others: readonly string[]): number {
   return cosineOf(frequencies(ones), frequencies(others));
 }
 
-/** Share of the text's terms that also occur in the source. Invented content lowers it. A text without terms has a share of 1. */
+/**
+ * Share of the text's terms that also occur in the source. Invented content lowers this share. A text without terms has a share
+ * of 1.
+ */
 export function shareFoundIn(text: string, source: string): number {
   const terms = new Set(termsOf(text));
   if (terms.size === 0) return 1;

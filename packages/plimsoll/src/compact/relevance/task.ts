@@ -4,7 +4,9 @@ import type { Message } from "../../message/message.ts";
 import type { VisibleConversation } from "../../message/strategy.ts";
 import { headLength, isSpoken } from "../units/head.ts";
 
-/** Only the first characters of each message are used; they say what it is about. */
+/**
+ * Number of characters that are used from the beginning of each message. The beginning usually says what the message is about.
+ */
 const queryCharacters = 4000;
 
 export function taskText({ messages }: Pick<VisibleConversation, "messages">): string {
@@ -21,7 +23,7 @@ export function taskText({ messages }: Pick<VisibleConversation, "messages">): s
     .join("\n");
 }
 
-/** True for a conversation without tool calls. It contains no work that could be summarised. */
+/** True for a conversation without tool calls. Such a conversation contains no work that could be summarised. */
 export function isTalk({ messages }: Pick<VisibleConversation, "messages">): boolean {
   return !messages.some(({ message }) =>
     message.parts.some(({ kind }) => kind === "tool-call" || kind === "tool-result"),

@@ -1,6 +1,6 @@
 /**
- * Keeps an embedder from holding up a request: asks in batches, remembers vectors by text, and pauses a slow embedder for a
- * while.
+ * Prevents an embedder from delaying a request: sends texts in batches, remembers the vector of each text, and does not use a
+ * slow embedder for a while.
  */
 
 import { BoundedMap } from "../../bounds/bounded-map.ts";
@@ -14,9 +14,9 @@ type Embedded =
 /** A batch that takes longer than this is too slow. */
 const slowestBatchMs = 100;
 const batchSize = 32;
-/** Maximum number of batches for one request. More would hold it up, however fast each batch is. */
+/** Maximum number of batches for one request. More batches would delay the request, however fast each batch is. */
 const batchesMax = 20;
-/** How long a vector is remembered. Also how long an embedder is not used after it failed or was slow. */
+/** How long a vector is remembered, and for how long an embedder is not used after it failed or was slow. */
 const rememberedMs = 5 * 60_000;
 const rememberedMax = 4_096;
 

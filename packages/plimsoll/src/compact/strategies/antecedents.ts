@@ -1,4 +1,7 @@
-/** Names that remaining messages use but only removed messages introduced. They are added to the text after the head. */
+/**
+ * Finds names that the remaining messages use but that only a removed message introduced, and adds them to Plimsoll's text after
+ * the head.
+ */
 
 import { messageText } from "../../message/message.ts";
 import type { CountTokens, Proposal, VisibleConversation } from "../../message/strategy.ts";
@@ -8,7 +11,7 @@ import { headLength } from "../units/head.ts";
 import { namesRoom, sharedNotice, summaryBody } from "../units/notices.ts";
 import type { TruncationRange } from "../units/truncation-range.ts";
 
-/** Numbers are not listed, because a number without its line says nothing. */
+/** The section that lists each kind of name. Numbers are not listed, because a number without its line means nothing. */
 const sections: Readonly<Partial<Record<MentionKind, Section>>> = {
   path: "Files",
   file: "Files",
@@ -18,14 +21,16 @@ const sections: Readonly<Partial<Record<MentionKind, Section>>> = {
 };
 
 export interface NamesTask {
-  /** The existing or the new summary. Undefined: there is none. */
+  /** The existing or the new summary, or undefined if there is neither. */
   readonly body: string | undefined;
   /** Maximum number of tokens for the names. */
   readonly tokens: number;
   readonly count: CountTokens;
 }
 
-/** The body with the names added, those with the most references first. Undefined: the result would be empty. */
+/**
+ * Adds the names to the body, beginning with those that the remaining messages use most. Undefined if the result would be empty.
+ */
 export function withAntecedents(
   conversation: VisibleConversation,
   gone: readonly TruncationRange[],
@@ -44,7 +49,7 @@ export function withAntecedents(
   return formatSummary([...parseSummary(body ?? ""), ...items]);
 }
 
-/** Plimsoll's text after the head, if messages are removed without a summary: its earlier content plus the names. */
+/** Plimsoll's text after the head if messages are removed without a summary: the earlier summary and the names. */
 export function noticeWithNames(
   conversation: VisibleConversation,
   gone: readonly TruncationRange[],

@@ -1,4 +1,4 @@
-/** The share of a text that stays, by its type. */
+/** The share of a text that is kept, for each type of text. */
 
 export interface CompressRatios {
   readonly code?: number | undefined;

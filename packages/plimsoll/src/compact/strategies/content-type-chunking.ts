@@ -1,4 +1,6 @@
-/** Shortens old texts according to their kind: code, prose and logs each in its own way and to its own share. */
+/**
+ * Shortens old texts according to their kind. Code, prose and logs are each shortened by their own rules and to their own share.
+ */
 
 import type { Part } from "../../message/message.ts";
 import type {
@@ -21,7 +23,7 @@ import { readCalls } from "./file-calls.ts";
 
 /** Share of the units that are not changed because they are the newest. */
 const recentShare = 0.2;
-/** Minimum number of tokens for a message of the user or the agent to be shortened. Tool results have no minimum. */
+/** A message of the user or the agent is shortened only if it has at least this many tokens. Tool results have no minimum. */
 const longWords = { user: 400, assistant: 200 };
 /** A replacement that saves fewer tokens than this is not worth changing the text. */
 const leastSaved = 16;
@@ -55,7 +57,7 @@ interface OldText {
   readonly message: number;
   readonly part: number;
   readonly inner?: number;
-  /** The text as the model sees it now, and the original. */
+  /** `now` is the text as the model sees it at present; `whole` is the original. */
   readonly now: string;
   readonly whole: string;
   readonly ratio: number;
@@ -137,7 +139,7 @@ function oldTexts(
   });
 }
 
-/** Always shortens the original, so that no text becomes an excerpt of an excerpt. */
+/** Always shortens the original, so that no text is shortened twice. */
 function shortened(
   { now, whole, ratio, path }: OldText,
   count: CountTokens,

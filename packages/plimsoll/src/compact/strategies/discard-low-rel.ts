@@ -26,11 +26,11 @@ import { noticeWithNames } from "./antecedents.ts";
 export interface DiscardLowRelSettings {
   /** Maximum share of all units to discard. Default: 0.3. */
   readonly discard_percent?: number | undefined;
-  /** brief: the placeholder says what was removed. linked: it also shows a handle of its own. */
+  /** brief: the placeholder says what was removed. linked: the placeholder also shows its own handle. */
   readonly placeholder_detail?: "brief" | "linked" | undefined;
 }
 
-/** If the remaining units are less similar to all units than this, a summary replaces the removed units. */
+/** Minimum similarity between the remaining units and all units. If it is lower, a summary replaces the removed units. */
 const leastSimilarity = 0.6;
 /** Size of the summary: a share of the removed tokens, with a minimum and a maximum in tokens. */
 const summary = { share: 0.1, least: 60, most: 600 };
@@ -60,7 +60,10 @@ export function discardLowRel(
   };
 }
 
-/** Takes units of priority 3 first, then 2. Takes priority 1 only if nothing else is left, and only until the limit is met. */
+/**
+ * Takes units of priority 3 first, then of priority 2. Takes units of priority 1 only if no others are left, and only until the
+ * limit is met.
+ */
 function unitsToTake(
   { discard_percent = 0.3 }: DiscardLowRelSettings,
   conversation: VisibleConversation,

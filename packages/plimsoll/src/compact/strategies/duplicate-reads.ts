@@ -1,7 +1,7 @@
 /**
- * File contents that appear in the conversation more than once: every copy but the last refers to the last one. Copies are
- * compared line by line, and lines that differ stay. Nothing is lost to the model, because every removed line is still in the
- * view, word for word, further down.
+ * If the conversation contains the same file content several times, marks that point to a later copy replace the lines of the
+ * earlier copies. Copies are compared line by line, and lines that differ stay. The model loses nothing, because every removed
+ * line is still in the view, word for word, further down.
  */
 
 import type { EditPlace } from "../../message/edit.ts";
@@ -25,13 +25,13 @@ const reason = "The same content appears again further down.";
 
 /** Names that different tools use for the argument with the text to write. */
 const contentKeys = ["content", "file_text", "contents", "new_content", "text", "code"];
-/** Arguments of fewer characters stay, because they show what the call did. */
+/** Arguments with fewer characters than this stay, because they show what the call did. */
 const shortestArgument = 200;
 /** Number of newest exchanges whose call arguments stay as they are. */
 const exactExchanges = 10;
 /** Share of the tokens that are not changed because they are the newest. */
 const recentShare = 0.15;
-/** Matches numbers that may be beyond 2^53. JavaScript would change them on reading and writing the arguments. */
+/** Matches numbers that may be beyond 2^53. JavaScript would change such numbers when it reads and writes the arguments. */
 const hugeNumber = /[0-9]{16}/;
 
 export interface DuplicateReadsParts {
@@ -71,7 +71,9 @@ interface Copy extends LinedText {
   readonly message: number;
   readonly part: number;
   readonly inner?: number;
-  /** Set if the text is an argument of a call: all arguments of the call, and the name of this one. */
+  /**
+   * Set if the text is an argument of a call. `fields` are all arguments of that call, and `key` is the name of this argument.
+   */
   readonly argument?: { readonly fields: JsonObject; readonly key: string };
   readonly place: EditPlace;
   /** The text as the model sees it now. */
@@ -202,7 +204,7 @@ function inArguments(
 
 const mark = /^(?:… |\[[^\n]*: )(\d+) lines? as in #\d+(?: below)?\]?$/;
 
-/** The original of a text with Plimsoll's marks. Undefined: the text was changed in other ways too. */
+/** The original of a text with Plimsoll's marks. Undefined if the text was also changed in other ways. */
 function unmarked(now: string, whole: string | undefined): string | undefined {
   if (whole === undefined || now === whole) return whole;
   const lines = whole.split("\n");

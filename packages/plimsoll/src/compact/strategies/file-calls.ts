@@ -1,4 +1,4 @@
-/** Guesses which files a call reads or writes, and gives each file one spelling. The guess only steers compaction. */
+/** Guesses which files a call reads or writes, and writes the path of each file in one way. The guess only affects compaction. */
 
 import { type JsonObject, parseObject } from "../../message/json.ts";
 import type { Message, Part, ToolCallPart } from "../../message/message.ts";
@@ -6,7 +6,7 @@ import type { Message, Part, ToolCallPart } from "../../message/message.ts";
 export interface FileCall {
   /** alter: the call changes the file, and the call or its result shows the new content. */
   readonly kind: "read" | "alter" | "other";
-  /** Normalised paths: each file has the same spelling in all calls. */
+  /** Normalised paths. A file has the same path in all calls. */
   readonly files: readonly string[];
 }
 
@@ -28,7 +28,8 @@ const maxCommandChars = 2_000;
 const maxFiles = 20;
 
 /**
- * The file call of each tool call and each result. Ids can repeat, because some servers just number their calls. A result then belongs to the nearest earlier call with its id.
+ * The file call of each tool call and each result. Ids can repeat, because some servers just number their calls. A result then
+ * belongs to the nearest earlier call with the same id.
  */
 export function readCalls(messages: readonly Message[]): ReadonlyMap<Part, FileCall> {
   const root = workingFolder(messages);
@@ -116,7 +117,7 @@ function fileWords(verb: string, words: readonly string[]): readonly string[] {
 const folderInText =
   /(?:<cwd>\s*|\bcwd["']?\s*[:=]\s*["'`]?|\bworking directory(?: is)?:?\s+["'`]?)(\/[^\s"'`<>,;]*)/i;
 const cdFolder = /(?:^|&&|[;\n])\s*cd\s+["']?(\/[^\s"';&|]+)/;
-/** Number of messages to search for the name of the working folder. It is usually named early. */
+/** Number of messages that are searched for the working folder. Its name usually appears early. */
 const readMessages = 40;
 const readChars = 20_000;
 

@@ -1,4 +1,4 @@
-/** Recovery: one handover replaces every removable message after the head, and the work goes on from there. */
+/** Recovery: one handover replaces every removable message after the head, and the work continues with the handover. */
 
 import type {
   CountTokens,
@@ -16,9 +16,9 @@ import { isBetweenAnswers } from "../units/ranges.ts";
 export interface FreshStartSettings {
   /** Why the session starts afresh: nothing else met the limit, somebody asked for it, a milestone, or too many overflows. */
   readonly reason: string;
-  /** The caller's name for the task that goes on, if it has one. */
+  /** Name of the task that continues, if the caller gave one. */
   readonly task?: string;
-  /** Maximum number of tokens of the handover. Default: 500. */
+  /** Maximum number of tokens in the handover. Default: 500. */
   readonly tokens?: number;
 }
 

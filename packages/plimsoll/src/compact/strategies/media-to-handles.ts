@@ -12,7 +12,10 @@ interface Place {
   readonly bytes: number;
 }
 
-/** Replaces media until at most this share of the limit is used. Otherwise the next image would exceed the limit again. */
+/**
+ * Replaces media until at most this share of the provider's limit is used, because otherwise the next image would exceed the
+ * limit again.
+ */
 const depth = 0.5;
 
 export const mediaToHandles: Strategy = {
@@ -50,7 +53,10 @@ function proposalFor({ bytes, kind, message, part, inner }: Place): Proposal {
   };
 }
 
-/** Images and documents in order. Those in the newest unit stay, because they are what the model is asked about now. */
+/**
+ * The images and documents that may be replaced, in order. Those in the newest unit stay, because the current question may be
+ * about them.
+ */
 function placesOf({ messages, units }: VisibleConversation): readonly Place[] {
   const newest = units.at(-1)?.first ?? messages.length;
   return messages.slice(0, newest).flatMap(({ message, isPinned }, index) =>

@@ -21,7 +21,7 @@ import { noticeWithNames } from "./antecedents.ts";
 export interface PrioritizeRecentSettings {
   /** Units with a lower relevance may be removed. */
   readonly rel_threshold?: number | undefined;
-  /** Share of units at the end that always stay. */
+  /** Share of the units, counted from the newest, that always stay. */
   readonly recent_bias?: number | undefined;
   /** Multiplies the relevance of units of priority 1. They are removed only if removing other units does not meet the limit. */
   readonly priority_boost?: number | undefined;
@@ -30,7 +30,7 @@ export interface PrioritizeRecentSettings {
 const reason =
   "The conversation did not fit, so old units with little relevance to the task were removed.";
 
-/** Proposes nothing if everything is relevant. */
+/** Proposes nothing if every unit is relevant. */
 export function prioritizeRecent(
   settings: PrioritizeRecentSettings,
   { relevance, count }: { readonly relevance: Relevance; readonly count: CountTokens },

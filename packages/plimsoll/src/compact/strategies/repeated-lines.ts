@@ -1,10 +1,10 @@
-/** Finds lines that a later text repeats. Works from the newest text to the oldest, so that the repetition itself stays. */
+/** Finds lines that a later text repeats. Works from the newest text to the oldest, so that the latest copy stays. */
 
 import { type InSteps, Steps } from "../../message/steps.ts";
 
 export interface LinedText {
   readonly lines: readonly string[];
-  /** The files that the text shows. Two texts of the same file are compared in shorter runs. */
+  /** The files that the text shows. If two texts show the same file, shorter runs of equal lines are enough. */
   readonly files: readonly string[];
   /** Whether a line may be left out. */
   readonly mayGo: (line: number) => boolean;
@@ -18,13 +18,16 @@ export interface RepeatedRun {
   readonly text: number;
 }
 
-/** A run within one file is worth a mark if it has this many lines or tokens, and in any case at least `least` tokens. */
+/**
+ * If both texts show the same file, a run is worth a mark if it has at least this many lines or tokens, but never below `least`
+ * tokens.
+ */
 const ofFile = { lines: 3, tokens: 60, least: 24 };
-/** Any other run is worth a mark if it has at least this many lines and this many tokens. */
+/** If the two texts show different files, a run is worth a mark if it has at least this many lines and this many tokens. */
 const ofAny = { lines: 8, tokens: 100 };
 /** Counting the tokens of this many characters takes about as long as comparing one line. */
 const charsPerLine = 16;
-/** If a line occurs in many places, only this many are tried, newest first. */
+/** If a line occurs in many places, only this many places are tried, newest first. */
 const placesMax = 16;
 
 /**
@@ -59,7 +62,7 @@ class RunFinder {
   readonly #exact: Int32Array[] = [];
   readonly #bare: Int32Array[] = [];
   readonly #isLeftOut: readonly Uint8Array[];
-  /** Number of lines compared that `#steps` has not counted yet. */
+  /** Number of compared lines that `#steps` has not counted yet. */
   #compared = 0;
   readonly #byLine = new Map<string, Place[]>();
   readonly #byBlock = new Map<string, Place[]>();
@@ -128,7 +131,7 @@ class RunFinder {
     return best !== undefined && this.#isWorthIt(index, best) ? best : undefined;
   }
 
-  /** Extends the run as long as the lines are equal, and still present in the later text. */
+  /** Extends the run in both directions while the lines are equal and the later text still contains them. */
   #grown(here: Place, there: Place, keys: readonly Int32Array[], floor: number): RepeatedRun {
     const [own, other] = [keys[here.text], keys[there.text]];
     const mayGo = this.#texts[here.text]?.mayGo ?? (() => false);
@@ -158,7 +161,7 @@ class RunFinder {
     return (lines >= ofFile.lines || tokens >= ofFile.tokens) && tokens >= ofFile.least;
   }
 
-  /** From now on, runs may refer to those lines of this text that are still present. */
+  /** From now on, earlier texts may refer to the lines of this text that are still in the view. */
   *add(index: number): InSteps<void> {
     const { lines = [], files = [] } = this.#texts[index] ?? {};
     const isGone = this.#isLeftOut[index];
@@ -188,7 +191,7 @@ function pushTo(places: Map<string, Place[]>, key: string, place: Place): void {
 
 /** Line numbers as `cat -n`, `nl` and the tools of agents print them. */
 const numbered = /^(?: *(\d+)(?:\t|→)|(\d+)[:|] ?)/;
-/** A text counts as numbered only if at least this share of its lines begins with a number. */
+/** A text is treated as numbered only if at least this share of its lines begins with a number. */
 const numberedShare = 0.9;
 
 const padding = /^ +\d+(?:\t|→)|^\d{6,}\t|^\d+(?:→|[:|])/;

@@ -29,7 +29,7 @@ import {
 import { withAntecedents } from "./antecedents.ts";
 
 export interface SummarizeOldSettings {
-  /** Share of the units after the head that counts as old. Default: 0.6. */
+  /** Share of the units after the head that are treated as old. Default: 0.6. */
   readonly old_threshold?: number | undefined;
   /** Maximum number of tokens in the summary. Default: 300. */
   readonly summary_length?: number | undefined;
@@ -37,7 +37,7 @@ export interface SummarizeOldSettings {
 
 export interface SummarizeOldParts {
   readonly count: CountTokens;
-  /** Writes the summary instead of Plimsoll's own writer. Contract: at most `tokens`, as `count` counts them. */
+  /** Writes the summary. Default: Plimsoll's own writer. Contract: the text has at most `tokens` tokens as counted by `count`. */
   readonly summarise?: (task: SummaryTask) => { readonly text: string };
 }
 
@@ -64,7 +64,7 @@ export function summarizeOld(settings: SummarizeOldSettings, parts: SummarizeOld
         textTokens: summary_length + noticeTokens,
       });
       if (others.size > 0) return folds(conversation, others, { ...parts, tokens: summary_length });
-      // All old units are important, so only as many are summarised as the limit demands.
+      // All old units are important, so only as many are summarised as it takes to meet the limit.
       const length = Math.min(summary_length * importantFactor, room);
       const important = takenForGoal(conversation, old.important, {
         tokens: goal.limitTokens,
@@ -128,7 +128,10 @@ function folds(
 
 type Written = { readonly kind: "summary"; readonly text: string } | { readonly kind: "unfit" };
 
-/** unfit: empty, no smaller than its source, or not faithful to it. An earlier summary is merged, not summarised again. */
+/**
+ * "unfit": the summary is empty, no smaller than its source, or not faithful to it. An earlier summary is merged into the new one
+ * and not summarised again.
+ */
 function writeSummary(
   { summary }: VisibleConversation,
   messages: readonly VisibleMessage[],

@@ -1,4 +1,7 @@
-/** Truncation as a strategy: to a number of tokens, or to a share of the units, with a notice that says what was removed. */
+/**
+ * Truncation as a strategy: truncates to a number of tokens or to a share of the units, and adds a notice that says what was
+ * removed.
+ */
 
 import type { Proposal, Strategy } from "../../message/strategy.ts";
 import { truncationNotice } from "../../text/for-models.ts";
@@ -16,7 +19,7 @@ export const truncate: Strategy = {
     ),
 };
 
-/** Truncates to a share of the units instead of a number of tokens. Used when a person asks for it, and as a recovery. */
+/** Truncates to a share of the units instead of a number of tokens. Used if a person asks for it, and for recovery. */
 export function truncateKeeping(keep: Keep): Strategy {
   return {
     name: `truncate_${keep}`,

@@ -3,7 +3,7 @@
  * Plimsoll's own marks.
  */
 
-/** Text that addresses the reader to make them do something. */
+/** Text that tells the reader to do something. */
 const addressed: readonly RegExp[] = [
   /\b(?:ignore|disregard|forget|override|bypass)\b.{0,40}\b(?:previous|prior|above|earlier|all|any|your|these|those|the)\b.{0,40}\b(?:instructions?|rules?|prompts?|constraints?|guidelines?|messages?|context|orders?)\b/i,
   /\b(?:you are|you're) (?:now|no longer)\b|\bfrom now on\b|\bnew (?:instructions?|system prompt|persona|rules?)\b|\b(?:system|developer) (?:prompt|message|override|notice)\b/i,
@@ -31,14 +31,16 @@ const signs: readonly RegExp[] = [
 
 export type Voice = "speaks-to-reader" | "other-voice" | "our-sign" | "plain";
 
-/** The kind of forbidden text that the text contains, or "plain". Contract: only for text that is not shown as a quotation. */
+/**
+ * The kind of forbidden text that `text` contains, or "plain" if it contains none. Contract: `text` is not shown as a quotation.
+ */
 export function voiceOf(text: string): Voice {
   if (signs.some((pattern) => pattern.test(text))) return "our-sign";
   if (voices.some((pattern) => pattern.test(text))) return "other-voice";
   return addressed.some((pattern) => pattern.test(text)) ? "speaks-to-reader" : "plain";
 }
 
-/** Separates the text of a link from its address, so that both are visible. A link can show one thing and lead to another. */
+/** Separates the text of a link from its address, so that both are visible. A link can show one address and lead to another. */
 export function withoutLinks(text: string): string {
   return text.replaceAll("](", "] (");
 }

@@ -28,7 +28,7 @@ export const sections = [
   "Numbers",
 ] as const;
 export type Section = (typeof sections)[number];
-/** Title of the block with the facts that the survival gate added. Each line of the block names its section. */
+/** Title of the block of facts that the survival gate added. Each line of the block names its section. */
 const keptTitle = "Kept facts";
 
 export interface Item {
@@ -40,7 +40,7 @@ export interface Item {
   /** Number of messages that state the item, if more than one. */
   readonly count?: number;
   readonly outcome?: CommandOutcome;
-  /** The item is in the block of added facts. */
+  /** Set if the item is in the block of facts that the survival gate added. */
   readonly isKept?: true;
 }
 
@@ -90,7 +90,10 @@ function bodyOf({ text, isData, count, outcome }: Item): string {
 }
 
 const maxLines = 2_000;
-/** Maximum length of an item that Plimsoll writes. A longer item is by somebody else, so it is split into sentences. */
+/**
+ * Maximum number of characters in an item that Plimsoll writes. A longer item was written by somebody else, so it is split into
+ * sentences.
+ */
 const maxItemChars = 340;
 const title = /^(?:#{1,6}\s*|\*\*)([A-Za-z][A-Za-z ]{1,30}?)(?:\*\*)?:?(?:\*\*)?$/;
 const bareTitle = new RegExp(`^(?:${sections.join("|")}):$`, "i");
@@ -101,7 +104,7 @@ const source = /^\[?#(\d{1,9})\]?:?\s+(?=\S)/;
 const data = /^`([^`]+)`(?: ×(\d{1,9}))?(?: → (ok|failed|exit -?\d{1,9}))?$/;
 const names = /^`[^`\s]+`(?: `[^`\s]+`)+$/;
 
-/** Contract: never fails. Text that is not in the form of a summary becomes items of the section it is in. */
+/** Contract: never fails. A line that is not written like an item becomes an item of the section that it is in. */
 export function parseSummary(text: string): readonly Item[] {
   const items: Item[] = [];
   let section: Section = "State";

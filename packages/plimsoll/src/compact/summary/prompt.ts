@@ -15,7 +15,7 @@ export interface SummaryPrompt {
 
 export interface SummaryPromptTask {
   readonly source: readonly FencedText[];
-  /** The text of the summary that the new one replaces. */
+  /** The text of the summary that the new summary replaces. */
   readonly earlier?: string;
   readonly maxTokens: number;
 }
@@ -60,7 +60,7 @@ export function boundaryFor(texts: readonly string[]): string {
   }
 }
 
-/** FNV-1a. `boundaryFor` does not rely on it: it checks that the boundary does not occur in the content. */
+/** FNV-1a. Collisions do no harm, because `boundaryFor` checks that the boundary does not occur in the content. */
 function hashOf(seed: number, text: string): number {
   let hash = seed;
   for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);

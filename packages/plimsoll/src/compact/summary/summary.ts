@@ -1,6 +1,6 @@
 /**
  * Writes a summary without a model: quotes the evidence, section by section, within a budget. An earlier summary is never
- * summarised again. It is read back into items, which compete with the new ones.
+ * summarised again. It is read back into items, which compete with the new items.
  */
 
 import type { EvidenceClass } from "../../message/receipt.ts";
@@ -37,7 +37,7 @@ export interface SummaryTask {
   /** Maximum number of tokens in the summary. */
   readonly tokens: number;
   readonly count: CountTokens;
-  /** The text of the summary that this one replaces. */
+  /** The text of the earlier summary that this summary replaces. */
   readonly earlier?: string;
 }
 
@@ -54,7 +54,7 @@ export interface EvidenceTask {
   readonly first?: readonly Fact[];
 }
 
-/** Share of the budget for each section. Tokens that are left over are spent on the items that are worth most. */
+/** Share of the budget for each section. The tokens that sections do not use are spent on the items that are worth most. */
 const shares: Readonly<Record<Section, number>> = {
   Goal: 0.25,
   Rules: 0.6,
@@ -68,7 +68,10 @@ const shares: Readonly<Record<Section, number>> = {
   Errors: 0.1,
   Numbers: 0.05,
 };
-/** The order in which sections are filled: indispensable ones first, names last because other items may contain them. */
+/**
+ * The order in which sections are filled. Indispensable sections come first. Names come last, because other items may contain
+ * them.
+ */
 const filling: readonly Section[] = [
   "Rules",
   "Goal",
@@ -148,7 +151,9 @@ function candidatesOf({ facts, notes }: Evidence): readonly Candidate[] {
   ];
 }
 
-/** An earlier statement about the current state keeps this share of its weight once there is newer evidence. */
+/**
+ * If there is newer evidence, statements of the earlier summary about the state of the work keep only this share of their weight.
+ */
 const staleFactor = 0.3;
 
 function earlierCandidates(items: readonly Item[], evidence: Evidence): readonly Candidate[] {
@@ -204,7 +209,10 @@ export function factClassOf({ section, text, count = 1 }: Item): {
   }
 }
 
-/** Keeps each text once: in Rules, or else in the first section that has it, and with its newest source. */
+/**
+ * Keeps each text only once: in Rules if it is there, otherwise in the first section that contains it. It keeps its newest
+ * source.
+ */
 function distinctCandidates(candidates: readonly Candidate[]): readonly Candidate[] {
   const place = ({ item }: Candidate): number =>
     item.section === "Rules" ? -1 : sections.indexOf(item.section);
@@ -241,7 +249,7 @@ interface Priced extends Candidate {
   readonly cost: number;
 }
 
-/** Invariant: the result, written as a summary, costs at most `tokens`. */
+/** Invariant: a summary of the chosen candidates costs at most `tokens`. */
 function chooseWithin(all: readonly Candidate[], budget: Budget): readonly Candidate[] {
   const { tokens, count } = budget;
   const costOf = (candidates: readonly Candidate[]): number =>
@@ -266,7 +274,7 @@ function bestOf(candidates: readonly Candidate[], section: Section): readonly Ca
     .slice(0, maxCandidates);
 }
 
-/** The result is in order of importance, because `trimmed` removes from its end. */
+/** The result is sorted by importance, because `trimmed` removes items from the end. */
 function chooseByShare(
   must: readonly Priced[],
   candidates: readonly Priced[],

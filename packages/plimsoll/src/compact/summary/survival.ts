@@ -1,10 +1,10 @@
 /**
- * The survival gate: checks every summary that a model wrote against its source, before it enters a conversation. Rules and
- * important paths, ids, numbers, errors and open items that are missing are added. Invented items are removed. If too little is
- * left, a summary that Plimsoll writes without a model is used instead.
+ * The survival gate: checks every summary that a model wrote against its source, before the summary enters a conversation. It
+ * adds missing rules, and important paths, ids, numbers, errors and open items that are missing. It removes invented items. If
+ * too little is left, Plimsoll uses a summary that it writes without a model.
  *
  * Invariant: outside backticks there are only whole sentences that users and agents of this conversation said. Everything else
- * that the model writes, for whatever reason, is shown as data.
+ * that the model wrote is shown as data.
  */
 
 import type { EvidenceClass } from "../../message/receipt.ts";
@@ -42,7 +42,7 @@ export interface GateTask {
   /** The evidence in the messages that were summarised. */
   readonly evidence: Evidence;
   readonly source: readonly Speech[];
-  /** The text of the summary that this one replaces. Its facts must survive too. */
+  /** The text of the earlier summary that this summary replaces. The facts in the earlier summary must survive too. */
   readonly earlier?: string;
   readonly count: CountTokens;
   readonly maxTokens: number;
@@ -50,11 +50,11 @@ export interface GateTask {
 
 /** The source must contain at least this share of the summary's words and names. */
 const leastSimilarity = 0.7;
-/** The source must contain at least this share of an item's words. Otherwise the item counts as invented. */
+/** The source must contain at least this share of an item's words. Otherwise the item is treated as invented. */
 const leastSupport = 0.6;
 /** Share of the budget for required facts other than rules. */
 const factShare = 0.3;
-/** A summary over this many times the budget is replaced, not trimmed. */
+/** A summary of more than this many times the budget is not trimmed but replaced. */
 const trimmable = 1.5;
 
 export function checkSummaryFacts(task: GateTask): SummaryVerdict {
@@ -133,7 +133,7 @@ function withKnownNumber(item: Item, numbers: ReadonlySet<number>): Item {
 /** Sections that say what the agent must do or obey. They contain only statements of users and agents. */
 const binding: readonly Section[] = ["Goal", "Rules", "Next"];
 
-/** The item as it may stay: unchanged, or shown as data. Empty if it must be removed. */
+/** Returns the item unchanged, or shown as data. Returns an empty list if the item must be removed. */
 function checkItem(
   item: Item,
   { facts, notes }: Evidence,
@@ -203,7 +203,7 @@ function within(
 
 /**
  * True if an item contains the fact word for word, ignoring case, white space and quotation marks. A statement inside data does
- * not count, because the text around it may deny it. A rule must be among the rules.
+ * not count, because the text around the statement may deny it. A rule must be in the section of rules.
  */
 export function survivesIn(items: readonly Item[], fact: Fact): boolean {
   const wanted = plain(fact.text);

@@ -1,4 +1,4 @@
-/** How far a source supports a summary, and whose words the summary repeats. */
+/** Checks how far a source supports a summary, and whose words the summary repeats. */
 
 import { type MentionKind, mentionsIn } from "../../search/mentions.ts";
 import { termsOf } from "../../search/words.ts";
@@ -21,7 +21,7 @@ export interface SourceReading {
   inventedIn(text: string): readonly string[];
 }
 
-/** Numbers of several digits. Single digits are left out, because a summary may count things itself. */
+/** Numbers of several digits. Single digits are not checked, because a summary may count things itself. */
 const figure = /\d+(?:\.\d+)+|\d{2,}/g;
 
 interface Words {
@@ -94,7 +94,7 @@ function withoutGrouping(text: string): string {
   return text.replace(/(?<=\d),(?=\d{3}(?!\d))/g, "");
 }
 
-/** False for product names and for words in capitals. They look like identifiers and ids, but a summary may introduce them. */
+/** False for product names and for words in capitals. These look like identifiers and ids, but a summary may introduce them. */
 function mustBeKnown(atom: string, kind: MentionKind): boolean {
   if (kind === "name") return /[_\d]/.test(atom);
   return kind !== "id" || /\d/.test(atom);

@@ -8,8 +8,8 @@ import type { TruncationRange } from "./truncation-range.ts";
 /** Upper bound for the tokens of the notice that replaces a cut. */
 const noticeTokens = 80;
 /**
- * Truncation may stop early once the remaining conversation is at most this many times the goal. A larger one would soon overflow
- * again.
+ * Truncation may stop early once the remaining conversation is at most this many times the goal. A larger conversation would soon
+ * overflow again.
  */
 const shallow = 1.6;
 
@@ -28,7 +28,7 @@ export function cutToFit(
     messages.slice(first, last + 1).reduce((sum, { tokens }) => sum + tokens, 0),
   );
   let total = conversation.tokens;
-  /** Tokens of the request without this unit. A new gap costs one notice; a unit that joins two gaps saves one. */
+  /** Tokens of the request without this unit. A new gap costs the tokens of one notice. Joining two gaps saves one notice. */
   const without = (index: number): number => {
     const neighbours = [isGone[index - 1], isGone[index + 1]].filter(Boolean).length;
     return total - (tokensOf[index] ?? 0) + noticeTokens * (1 - neighbours);
@@ -54,7 +54,7 @@ export function cutToFit(
   return rangesWithin(conversation, goal, isGone);
 }
 
-/** Ranges that keep user messages apart. If too little is removed that way, user messages may become adjacent. */
+/** Chooses ranges so that no two user messages become adjacent. If that removes too little, user messages may become adjacent. */
 function rangesWithin(
   conversation: VisibleConversation,
   { limitTokens }: Goal,

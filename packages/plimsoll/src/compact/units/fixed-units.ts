@@ -21,12 +21,13 @@ export function fixedUnits({ units, messages, mustAlternate }: VisibleConversati
     messages.map(({ message }) => message),
     units,
   );
-  // Includes a user message without words, because to the provider it is still the user's turn.
+  // A user message without words is included too, because for the provider it is still the user's turn.
   const lastTurn = units.findLastIndex((unit) =>
     messagesOf(unit).some(({ role, parts }) => role === "user" && !parts.some(isResult)),
   );
   /**
-   * A system message in mid-conversation is only valid after a user message and before an answer, so both neighbours must stay.
+   * A system message inside the conversation is valid only after a user message and before an answer, so both neighbours must
+   * stay.
    */
   const isInstruction = (index: number): boolean =>
     index > firstUser && messages[units[index]?.first ?? -1]?.message.role === "system";
@@ -47,7 +48,7 @@ export function fixedUnits({ units, messages, mustAlternate }: VisibleConversati
     const unit = units[index];
     return unit !== undefined && messagesOf(unit).some(({ stays }) => stays !== undefined);
   };
-  // A user message that also carries results does not end a loop of tool calls.
+  // A user message that also contains results does not end a loop of tool calls.
   const lastQuestion = units.findLastIndex(({ first, last }) =>
     messages
       .slice(first, last + 1)
@@ -82,7 +83,7 @@ export function takesUnknown({ messages }: VisibleConversation, proposal: Propos
         .some(({ message }) => message.stays !== undefined);
     case "replace": {
       const message = messages[proposal.message]?.message;
-      // If a result is replaced as a whole, nobody can tell how much of the unknown content would be left.
+      // If a result is replaced as a whole, Plimsoll cannot tell how much of the unknown content would be left.
       const isWhole = proposal.inner === undefined && isResult(message?.parts[proposal.part]);
       return message?.stays === "whole" || (message?.stays === "there" && isWhole);
     }
@@ -103,7 +104,7 @@ function startsWithThinking(message: Message | undefined): boolean {
   );
 }
 
-/** System messages in mid-conversation, and the provider's own summaries of earlier messages. */
+/** True for system messages inside the conversation, and for the provider's own summaries of earlier messages. */
 function isLoadBearing({ role, parts }: Message): boolean {
   return (
     role === "system" ||

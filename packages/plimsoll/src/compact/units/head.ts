@@ -12,12 +12,12 @@ export function isSpoken(message: Message | undefined): boolean {
   );
 }
 
-/** Number of messages in the head, which is also the index at which the history begins. 0: the user has said nothing. */
+/** Number of messages in the head, which is also the index at which the history begins. 0 if the user has said nothing. */
 export function headLength({ messages }: Pick<VisibleConversation, "messages">): number {
   return messages.findIndex(({ message }) => isSpoken(message)) + 1;
 }
 
-/** The first and the last unit in which the user speaks. -1: the user has said nothing. */
+/** Indexes of the first and the last unit in which the user speaks, or -1 if the user has said nothing. */
 export function spokenUnits(
   messages: readonly Message[],
   units: readonly Unit[],

@@ -1,4 +1,4 @@
-/** The units that a strategy may remove as a whole, with those of the highest priority listed apart. */
+/** The units that a strategy may remove as a whole. Units of the highest priority are listed separately. */
 
 import type { CountTokens, Goal, VisibleConversation } from "../../message/strategy.ts";
 import { fixedUnits } from "./fixed-units.ts";
@@ -8,11 +8,11 @@ import { rangesOf } from "./ranges.ts";
 import type { TruncationRange } from "./truncation-range.ts";
 
 export interface MovableUnits {
-  /** Indexes of units, in order. */
+  /** Indexes of the units of priority 2 and 3, in order. */
   readonly others: readonly number[];
-  /** Units of priority 1, which are removed last. */
+  /** Indexes of the units of priority 1, which are removed last. */
   readonly important: readonly number[];
-  /** The first unit after the head. */
+  /** Index of the first unit after the head. */
   readonly from: number;
 }
 
@@ -39,7 +39,9 @@ export function unitTokens({ units, messages }: VisibleConversation, index: numb
   return unit === undefined ? 0 : tokensOf(messages.slice(unit.first, unit.last + 1));
 }
 
-/** Share of the remaining room that Plimsoll's own text may take, once the messages that must stay are counted. */
+/**
+ * Once the messages that must stay are subtracted from the limit, Plimsoll's own text may take this share of the remaining room.
+ */
 const textShare = 0.5;
 
 /**
@@ -65,14 +67,14 @@ export interface Taking extends Pick<Goal, "tokens">, Partial<Pick<Goal, "floorT
 }
 
 /**
- * A step may stop early once the remaining conversation is at most this many times the goal. A larger one would soon overflow
- * again.
+ * A step may stop early once the remaining conversation is at most this many times the goal. A larger conversation would soon
+ * overflow again.
  */
 const shallow = 1.6;
 
 /**
- * Takes units in the given order until the goal is met. If enough is removed already, skips a unit whose removal would
- * leave too little in the view.
+ * Takes units in the given order until the goal is met. Once enough is removed, skips every unit whose removal would leave too
+ * little in the view.
  */
 export function takenForGoal(
   conversation: VisibleConversation,

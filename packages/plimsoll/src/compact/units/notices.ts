@@ -10,10 +10,10 @@ import type { TruncationRange } from "./truncation-range.ts";
 export const noticeTokens = 45;
 /** Approximate cost of the mark for a removed range, in tokens. */
 export const markTokens = 16;
-/** A gap of fewer tokens than this gets no mark. */
+/** A gap of fewer tokens than this gets no mark, unless the provider requires a text in its place. */
 const markedGapTokens = 400;
 
-/** Share of the saved tokens that may be spent on listing names which the remaining messages still refer to. */
+/** Share of the saved tokens that may be used to list names to which the remaining messages still refer. */
 const namesShare = 0.03;
 const namesMost = 400;
 
@@ -25,8 +25,8 @@ export function namesRoom(saved: number, room: number): number {
 }
 
 /**
- * The text after the head that shows the shared handle. It repeats the earlier summary unless there is a new body, and puts the
- * newest handle in it, which covers everything that earlier handles covered.
+ * The text after the head that shows the shared handle. If there is no new body, it repeats the earlier summary and replaces the
+ * handle in it. The new handle covers everything that earlier handles covered.
  */
 export function sharedNotice(
   conversation: VisibleConversation,
@@ -65,7 +65,7 @@ export function gapMark(
   return isSmall && !isBetweenAnswers(conversation, range) ? "" : namedGap(gone);
 }
 
-/** The mark for a gap, however small the gap is. */
+/** The mark for a gap of any size. */
 export function namedGap(gone: readonly VisibleMessage[]): string {
   const [from, to] = [gone[0]?.number, gone.at(-1)?.number];
   return markTexts.messages(gone.length, from, to);

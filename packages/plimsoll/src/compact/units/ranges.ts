@@ -4,8 +4,8 @@ import type { VisibleConversation } from "../../message/strategy.ts";
 import { sideOf, type TruncationRange } from "./truncation-range.ts";
 
 /**
- * Adjacent units become one range. Where roles must alternate, a cut may not leave two messages of the user's side next to each
- * other. "joined" allows it for two user messages, because those can be joined into one.
+ * Adjacent units become one range. Where roles must alternate, a cut must not make two messages of the user's side adjacent.
+ * "joined" allows this for two user messages, because they can be joined into one.
  */
 export function rangesOf(
   conversation: VisibleConversation,
@@ -30,7 +30,10 @@ interface UnitRange {
   readonly until: number;
 }
 
-/** Shrinks the range, from its end or its beginning, until the remaining messages are valid. Keeps the range with more tokens. */
+/**
+ * Shrinks the range until the remaining messages are valid. Tries this from the end and from the beginning, and returns the range
+ * with more tokens.
+ */
 function untorn(
   { units, messages, mustAlternate }: VisibleConversation,
   { from, until }: UnitRange,
@@ -64,7 +67,7 @@ function untorn(
 }
 
 /**
- * True if removing the range would make two answers adjacent where roles must alternate. Then the gap needs a text in its place.
+ * True if removing the range would make two answers adjacent where roles must alternate. The gap then needs a text in its place.
  */
 export function isBetweenAnswers(
   { messages, mustAlternate }: Pick<VisibleConversation, "messages" | "mustAlternate">,

@@ -1,6 +1,6 @@
 /**
- * Truncation by hand, and as a recovery: removes one range of whole units from the middle and keeps the order. Automatic
- * truncation, the last strategy of a turn, chooses its ranges in `cut-to-fit.ts`.
+ * Truncation on a person's request and for recovery: removes one range of whole units from the middle and keeps the order.
+ * Automatic truncation, the last strategy of a turn, chooses its ranges in `cut-to-fit.ts`.
  */
 
 import type { Message, Role } from "../../message/message.ts";
@@ -18,7 +18,7 @@ export interface TruncationRange {
 
 /**
  * The range to remove. Everything up to the first answer stays, and so does everything from the user's last words on. Roles still
- * alternate across the cut. Undefined: there is nothing to remove.
+ * alternate across the cut. Undefined if there is nothing to remove.
  */
 export function truncationRange(
   messages: readonly Message[],
@@ -51,7 +51,10 @@ function removedUnits(count: number, keep: Keep): number {
   }
 }
 
-/** The unit closest to the wanted one that may follow the last unit before the cut. */
+/**
+ * The first unit after the cut. Its role must be valid after the last unit before the cut. Of such units, it is the closest to
+ * `wanted`.
+ */
 function nearestFit(
   messages: readonly Message[],
   units: readonly Unit[],
@@ -72,7 +75,7 @@ function nearestFit(
   return undefined;
 }
 
-/** The side a role speaks for. Tool results count as the user's side, because they are addressed to the model. */
+/** The side that a role belongs to. Tool results belong to the user's side, because they are addressed to the model. */
 export function sideOf(role: Role | undefined): "user" | "assistant" | "system" | undefined {
   return role === "tool" ? "user" : role;
 }

@@ -1,4 +1,4 @@
-/** Chooses the parts of a program to leave out: takes candidates in order until roughly enough characters are removed. */
+/** Chooses the parts of a program to leave out. Takes candidates in order until about enough characters are removed. */
 
 import { type Candidate, type CodeEdit, endOf, markChars } from "./elisions.ts";
 import type { LineIndex } from "./outline.ts";
@@ -13,7 +13,7 @@ export function chooseEdits(
   let needed = chars;
   for (const edit of candidates.flatMap(({ edits }) => edits)) {
     if (needed <= 0) break;
-    // If removing less is enough, the beginning of the part stays.
+    // If it is enough to remove less than the whole part, the beginning of the part stays.
     const some = endOf(edit, needed + markChars, lines);
     chosen.push(some);
     needed -= savings.takeOut(some);
@@ -31,7 +31,7 @@ class LineSavings {
     this.#gone = new Uint8Array(lines.starts.length);
   }
 
-  /** Number of characters that this edit removes in addition to the earlier ones. */
+  /** Records the edit, and returns the number of characters that it removes in addition to the earlier edits. */
   takeOut({ start, end, lines: range, prefix, tail }: CodeEdit): number {
     const mark = prefix.length + markChars + tail.length;
     if (range === undefined) {
@@ -48,13 +48,13 @@ class LineSavings {
       if (isGone || line < first || line > last) continue;
       chars += this.#lines.endOf(line) - this.#lines.startOf(line) + 1;
     }
-    // The loop did not count a run that began before its first line.
+    // The loop did not count a run of removed lines that began before the first line of the loop.
     if (this.#gone[first - 1] === 1 && this.#gone[first - 2] === 1) runs++;
     this.#gone.fill(1, first, last + 1);
     return chars + (runs - 1) * mark;
   }
 
-  /** Extends the range over blank lines if the line after them is already removed. */
+  /** Moves the end of the range over blank lines if the next line that is not blank is already removed. */
   #joined(line: number, step: -1 | 1): number {
     let place = line + step;
     while (place >= 0 && place < this.#gone.length && this.#isBlank(place)) place += step;

@@ -1,6 +1,6 @@
 /**
- * Code: reduced to a skeleton by its syntax. Imports, signatures and headers stay. Bodies become comments. Lines that matter
- * stay, with the structure around them. Code that parsed without errors still does after the cut.
+ * Reduces code to a skeleton by its syntax. Imports, signatures and headers stay, and comments replace bodies. Lines that matter
+ * stay, with the structure around them. If the code parsed without errors before the cut, it also does so afterwards.
  */
 
 import {
@@ -21,7 +21,7 @@ import { type Cleanness, cleannessOf, parseCode, type SyntaxNode } from "./parse
 
 const maxChars = 8_000_000;
 
-/** Tried early, for files with a code extension. Accepts only code that parses without errors. */
+/** Tried before all other compressors, for files with a code extension. Accepts only code that parses without errors. */
 export const namedCodeCompressor: Compressor = {
   kind: "code",
   detects: ({ ending }) => isCodeEnding(ending),
@@ -57,7 +57,7 @@ function compressCode(
     return mistaken;
   const shorter = shorten({ ...read, code, options, numbered });
   if (read.cleanness === "clean") return shorter === undefined ? whole : attempt(shorter.text);
-  // Code with parse errors may not be code at all, and cutting it by lines is no worse than using a poor outline.
+  // Text with parse errors may not be code at all. Cutting such text by lines is no worse than using a poor outline of it.
   const isEnough = shorter !== undefined && shorter.tokens <= options.count(text) * options.ratio;
   return isEnough ? attempt(shorter.text) : mistaken;
 }
@@ -73,7 +73,10 @@ interface Read {
   readonly cleanness: Cleanness;
 }
 
-/** Parses with the first likely language that reports no errors, or else with the likeliest one. */
+/**
+ * Tries the likely languages in order, and returns the first parse without errors. If every parse has errors, returns the parse
+ * with the likeliest language.
+ */
 function readCode(code: string, path: string | undefined): Read | undefined {
   let broken: Read | undefined;
   for (const language of likely(code, path)) {
@@ -86,7 +89,7 @@ function readCode(code: string, path: string | undefined): Read | undefined {
   return broken;
 }
 
-/** Grammars of the same family, which may accept code that the first one rejects. */
+/** For each grammar, the related grammars, which may accept code that this grammar rejects. */
 const relatives: Readonly<Record<string, readonly string[]>> = {
   TypeScript: ["Tsx"],
   JavaScript: ["Tsx", "TypeScript"],
@@ -117,7 +120,10 @@ interface Trial {
   readonly tokens: number;
 }
 
-/** Interpolates between a trial that saved too little and one that saved more than enough, to end just below the goal. */
+/**
+ * Interpolates between a trial that saved too little and a trial that saved more than enough, so that the result is just below
+ * the goal.
+ */
 function nextTrial(little: Trial, much: Trial | undefined, goal: number): number {
   if (much === undefined) return little.needed + (little.tokens - goal) * 1.15;
   const aim = goal * ((1 + nearGoal) / 2);
@@ -125,7 +131,10 @@ function nextTrial(little: Trial, much: Trial | undefined, goal: number): number
   return little.needed + (much.needed - little.needed) * Math.min(0.9, Math.max(0.1, share));
 }
 
-/** Lines whose relative weight is above this are protected. The threshold rises until enough can be removed. */
+/**
+ * Thresholds for the relative weight, tried in order until enough can be removed. Lines with a weight above the threshold are
+ * protected.
+ */
 const protectedFrom = [0, 0.35, 0.7, 2] as const;
 /** While lines that matter are protected, a result of up to this many times the goal is accepted. */
 const worthMore = 1.15;
@@ -166,7 +175,7 @@ interface Shortened {
 }
 
 const rounds = 5;
-/** A result between this share of the goal and the goal is near enough. */
+/** The search ends with a result between this share of the goal and the whole goal. */
 const nearGoal = 0.93;
 /** If the code has parse errors, only candidates up to this tier may be removed: bodies, literals, comments and strings. */
 const maxBrokenTier = 2;
@@ -179,7 +188,10 @@ function elide(outline: Outline, task: Task, goal: number, before: number): Shor
   return { text, tokens: task.options.count(text) };
 }
 
-/** The edits whose result is closest to the goal without exceeding it, or else those with the smallest result. */
+/**
+ * The edits whose result is closest to the goal without exceeding it. If every result exceeds the goal, the edits with the
+ * smallest result.
+ */
 function bestEdits(
   outline: Outline,
   task: Task,
@@ -249,7 +261,10 @@ function apply(edits: readonly CodeEdit[], { numbered }: Task, lines: LineIndex)
 
 const maxParses = 24;
 
-/** The edits that leave the program free of parse errors: all of them, or as many as a limited number of parses finds. */
+/**
+ * The edits after which the program still parses without errors: all edits, or as many as can be found with at most `maxParses`
+ * parses.
+ */
 function sound(edits: readonly CodeEdit[], task: Task, lines: LineIndex): readonly CodeEdit[] {
   if (task.cleanness === "broken") return edits;
   let parses = 0;

@@ -8,11 +8,11 @@ import type { Item, LineIndex, Region } from "./outline.ts";
 export interface CodeEdit {
   readonly start: number;
   readonly end: number;
-  /** Undefined: the edit covers only a part of a line. */
+  /** The lines that the edit removes. Undefined if the edit removes only a part of a line. */
   readonly lines?: { readonly first: number; readonly last: number };
   readonly prefix: string;
   readonly tail: string;
-  /** Later positions where the edit may begin if less text has to be removed, and the prefix that its mark then needs. */
+  /** If less text has to be removed, the edit may begin at one of these later positions. Its mark then needs this prefix. */
   readonly later?: { readonly starts: readonly number[]; readonly prefix: string };
 }
 
@@ -28,7 +28,7 @@ export interface Outline {
   readonly language: Language;
   readonly root: Region;
   readonly isProtected: (line: number) => boolean;
-  /** False: only whole lines may be removed. */
+  /** False if only whole lines may be removed. */
   readonly allowsInline: boolean;
 }
 
@@ -79,7 +79,7 @@ function addRegion(region: Region, outline: Outline, add: Add): void {
   }
 }
 
-/** True if no inner function is large enough to be worth showing its signature. */
+/** True if no inner function is so large that its signature should be shown. */
 function isLeaf(region: Region): boolean {
   const pending = [...region.children];
   for (let inner = pending.pop(); inner !== undefined; inner = pending.pop()) {
@@ -95,7 +95,7 @@ function isLong({ start, end }: Region, { lines }: Outline, least: number): bool
   return lines.lineOf(end) - lines.lineOf(start) >= least || end - start > least * 120;
 }
 
-/** Attributes are removed together with the item after them. */
+/** Adds attributes to the item after them, because they are removed together. */
 function withLeads(items: readonly Item[]): readonly Item[] {
   const joined: Item[] = [];
   let prefix: number | undefined;
@@ -110,7 +110,7 @@ function withLeads(items: readonly Item[]): readonly Item[] {
   return joined;
 }
 
-/** Removes the items of a list in runs, except the first `kept` items and those that must stay. */
+/** Removes runs of adjacent items from a list. The first `kept` items, and items that must stay, are not removed. */
 function listEdits(region: Region, kept: number, outline: Outline): readonly CodeEdit[] {
   const { lines, isProtected } = outline;
   const edits: CodeEdit[] = [];
@@ -153,7 +153,7 @@ function touches(
   return false;
 }
 
-/** Keeps the structure around protected lines, and removes the rest of the item's body. */
+/** Keeps the structure around protected lines, and removes everything else in the body of the item. */
 function insideItem(item: Item, region: Region, outline: Outline): readonly CodeEdit[] {
   return region.children
     .filter(
@@ -185,7 +185,7 @@ function runEdits(
   return lineEdits({ start: first.start, end: last.end, starts }, outline, isWhole);
 }
 
-/** Replaces whole lines with a mark, unless the mark would be as long as they are. */
+/** Replaces whole lines with a mark, unless the mark would be longer than the lines. */
 function lineEdits(
   gone: { readonly start: number; readonly end: number; readonly starts: readonly number[] },
   { lines, language }: Outline,
@@ -204,7 +204,7 @@ function lineEdits(
   return [{ start, end, lines: range, prefix, tail: "", later }];
 }
 
-/** True if nothing else is on these lines, except a separator. */
+/** True if the lines of this range contain nothing else, except for a separator at the end. */
 function isAlone(start: number, end: number, lines: LineIndex): boolean {
   const before = lines.text.slice(lines.startOf(lines.lineOf(start)), start);
   const after = lines.text.slice(end, lines.endOf(lines.lineOf(end)));
@@ -213,14 +213,17 @@ function isAlone(start: number, end: number, lines: LineIndex): boolean {
 
 const leastInlineChars = 160;
 
-/** A mark within a line. Literals and member lists are excluded, because their separators would no longer be right. */
+/**
+ * Replaces a part of a line with a mark. This is not possible in literals and member lists, because their separators would be
+ * wrong.
+ */
 function inlineEdits(
   run: readonly Item[],
   { kind, items, starts, start, end }: Region,
 ): readonly CodeEdit[] {
   const [first] = run;
   const last = run.at(-1);
-  // Items that share a line count as one, so only everything between the braces can be replaced.
+  // Items that share a line are listed as one item, so the mark can only replace everything between the braces.
   if (first === undefined || last === undefined || items.length !== run.length) return [];
   if (kind === "literal" || kind === "members") return [];
   const span = { start: Math.max(first.start, start + 1), end: Math.min(last.end, end - 1) };
@@ -231,7 +234,7 @@ function inlineEdits(
 
 const leastInsideLines = 3;
 
-/** Leaves out the inside of a long comment or string. Its first line and its end stay. */
+/** Leaves out the middle of a long comment or string. The first line and the end stay. */
 function addInside(region: Region, outline: Outline, add: Add): void {
   const { lines, isProtected } = outline;
   const { first, last } = insideOf(region, lines);
@@ -256,7 +259,10 @@ function isBlock({ kind, start }: Region, { text }: LineIndex): boolean {
   return kind === "string" || text.startsWith("/*", start);
 }
 
-/** The lines between the opening and the closing line. A block's opening includes a second line if the first has no words. */
+/**
+ * The lines between the opening and the closing line. If the opening line of a block comment or string has no words, the next
+ * line also stays.
+ */
 function insideOf(
   region: Region,
   lines: LineIndex,
@@ -281,7 +287,10 @@ function leadInside(region: Region, { lines, language }: Outline, line: number):
 
 const leastLeft = 60;
 
-/** Lets the edit begin later, but cover at least `chars` characters, if the text that then stays is worth showing. */
+/**
+ * Moves the beginning of the edit to a later position, so that less is removed, but still at least `chars` characters. Does
+ * nothing if the text that would stay is too short to be worth showing.
+ */
 export function endOf(edit: CodeEdit, chars: number, lines: LineIndex): CodeEdit {
   const { lines: range, later, end, start } = edit;
   if (later === undefined || end - start < chars + leastLeft) return edit;
@@ -298,7 +307,7 @@ export function endOf(edit: CodeEdit, chars: number, lines: LineIndex): CodeEdit
   };
 }
 
-/** Drops edits inside other edits, and joins adjacent ones. */
+/** Drops edits that are inside other edits, and joins adjacent edits. */
 export function settle(edits: readonly CodeEdit[], lines: LineIndex): readonly CodeEdit[] {
   const settled: CodeEdit[] = [];
   for (const edit of edits.toSorted(
@@ -321,7 +330,9 @@ export function settle(edits: readonly CodeEdit[], lines: LineIndex): readonly C
   return settled;
 }
 
-/** Joins two edits with only white space between them and the same indentation, because one mark is enough. */
+/**
+ * Joins two edits if there is only white space between them and both have the same indentation, because one mark is then enough.
+ */
 function join(before: CodeEdit, next: CodeEdit, lines: LineIndex): CodeEdit | undefined {
   if (before.lines === undefined || next.lines === undefined || before.prefix !== next.prefix)
     return undefined;

@@ -3,13 +3,15 @@
 export interface Language {
   /** The parser's name for the language. */
   readonly name: string;
-  /** File extensions, and names after a fence in Markdown. */
+  /** File extensions of the language, and its names after a Markdown fence. */
   readonly endings: readonly string[];
   readonly lineComment: string;
   readonly hasBlockComment: boolean;
   /** Nodes whose body is a list of statements. */
   readonly functions: readonly string[];
-  /** Nodes whose body is a list of declarations, in grammars that use the same kind of node for lists of statements. */
+  /**
+   * Nodes whose body is a list of declarations. Needed only for grammars that use the same kind of node for lists of statements.
+   */
   readonly classes?: readonly string[];
   /** Lists of declarations: the bodies of classes, interfaces and enumerations. */
   readonly members: readonly string[];
@@ -20,12 +22,12 @@ export interface Language {
   readonly comments: readonly string[];
   /** Strings that may span several lines. */
   readonly strings: readonly string[];
-  /** Parts of such strings that contain code. */
+  /** Parts of strings that contain code. */
   readonly interpolations: readonly string[];
   readonly imports: readonly string[];
   /** Attributes and decorators, which belong to the item after them. */
   readonly attributes: readonly string[];
-  /** Placeholder for a removed body, in languages that do not allow an empty one. */
+  /** Placeholder for a removed body, in languages that do not allow an empty body. */
   readonly emptyBody?: string;
   /** Matches lines that are typical of this language and unlikely in others. */
   readonly sign: RegExp;
@@ -169,7 +171,7 @@ export function languageOfEnding(ending: string): Language | undefined {
   return languages.find(({ endings }) => endings.includes(ending));
 }
 
-/** The likeliest languages first. Empty if the text does not look like code. */
+/** Returns the likeliest languages first, or an empty list if the text does not look like code. */
 export function guessLanguages(lines: readonly string[]): readonly Language[] {
   const looked = lines.slice(0, 400);
   return languages

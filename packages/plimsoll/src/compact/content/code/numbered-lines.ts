@@ -12,7 +12,7 @@ export interface Numbered {
 
 const numberedLine = /^(\s{0,8}(\d{1,7})(?:\t|→|: ?|\| ?| {2,4}(?=\S)|$))(.*)$/s;
 const leastLines = 5;
-/** If a larger share of the text is outside the numbered lines, it is not a numbered listing. */
+/** If more than this share of the text is outside the numbered lines, the text is not treated as a numbered listing. */
 const aroundShare = 0.4;
 
 interface Run {
@@ -42,7 +42,7 @@ function joinEnded(lines: readonly string[]): string {
   return lines.map((line) => `${line}\n`).join("");
 }
 
-/** The longest run of lines in which each number is one more than the one before. */
+/** The longest run of lines whose numbers increase by one from line to line. */
 function longestRun(lines: readonly string[]): Run | undefined {
   let best: Run | undefined;
   let first = -1;

@@ -1,4 +1,7 @@
-/** The parts of a program that can be left out while the rest still parses: list items, and insides of comments and strings. */
+/**
+ * Finds the parts of a program that can be left out so that the program still parses: items of lists, and the middle of comments
+ * and strings.
+ */
 
 import type { Language } from "./languages.ts";
 import type { SyntaxNode } from "./parse.ts";
@@ -31,7 +34,7 @@ export interface Region {
   readonly depth: number;
 }
 
-/** The lines of a text by position. */
+/** Finds the lines of a text by character position, and the positions of lines. */
 export class LineIndex {
   readonly text: string;
   readonly starts: readonly number[];
@@ -70,7 +73,7 @@ export class LineIndex {
   }
 }
 
-/** A smaller region is not worth a mark. */
+/** A region of fewer characters than this is not worth a mark. */
 const leastChars = 30;
 /** A region nested deeper than this is not listed separately. It stays a part of the region around it. */
 const maxDepth = 64;

@@ -1,4 +1,7 @@
-/** The parser. Each language but JavaScript and TypeScript needs a package. Without a parser, code is cut by lines. */
+/**
+ * The parser. Every language except JavaScript and TypeScript needs a package. Code in a language without a parser is cut by
+ * lines.
+ */
 
 import type { SgNode } from "@ast-grep/napi";
 import { loadOptional } from "../../../message/optional-packages.ts";
@@ -39,7 +42,7 @@ function registerAll(register: () => void): "registered" | "taken" {
 const loaded = await loadOptional("code", loadParser);
 const parser = loaded.kind === "loaded" ? loaded.module : undefined;
 
-/** A sentence for people that says why there is no parser. Undefined: there is no problem to report. */
+/** A sentence for people that says why there is no parser. Undefined if there is no problem to report. */
 export const parserProblem: string | undefined =
   loaded.kind === "unusable" ? loaded.sentence : undefined;
 
@@ -53,7 +56,7 @@ export function parseCode(language: string, text: string): SyntaxNode | undefine
 }
 
 const errors = { rule: { kind: "ERROR" } };
-/** Matches leaves without text, which the parser inserted. Written like this, the rule takes linear time at any depth. */
+/** Matches leaves without text, which the parser inserted. This form of the rule takes linear time at any depth. */
 const missing = { rule: { all: [{ not: { has: { not: { kind: "ERROR" } } } }, { regex: "^$" }] } };
 
 export type Cleanness = "clean" | "broken";

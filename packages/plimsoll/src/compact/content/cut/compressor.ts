@@ -14,11 +14,14 @@ export type ContentKind =
   | "prose";
 
 export interface CutOptions {
-  /** Maximum of tokens after / tokens before (0 < ratio ≤ 1). The result may exceed it if the compressor cannot reach it. */
+  /**
+   * Maximum ratio of the tokens after the cut to the tokens before it (0 < ratio ≤ 1). If the compressor cannot reach this ratio,
+   * the result may be longer.
+   */
   readonly ratio: number;
   /** Counts the tokens of a text. Contract: synchronous, cheap, and in time proportional to the length of the text. */
   readonly count: (text: string) => number;
-  /** How much a line matters to the rest of the conversation (0 = not at all). Lines that matter are kept first. */
+  /** How much a line matters to the other parts of the conversation (0 = not at all). Lines that matter are kept first. */
   readonly weigh?: (line: string) => number;
   /** Name of the file that the text was read from, if known. */
   readonly path?: string;
@@ -36,7 +39,10 @@ export interface Sample {
   readonly ending?: string;
 }
 
-/** Compresses a text inside another text according to its own kind. Undefined: that does not make it shorter. */
+/**
+ * Compresses a text inside another text, according to the kind of the inner text. Undefined if the inner text does not get
+ * shorter.
+ */
 export type CompressInner = (text: string, options: CutOptions) => string | undefined;
 
 export type Attempt =
@@ -49,7 +55,7 @@ export type Attempt =
 
 export interface Compressor {
   readonly kind: ContentKind;
-  /** A guess that only steers compression. Contract: never throws. */
+  /** A guess that only affects compression. Contract: never throws. */
   detects(sample: Sample): boolean;
   compress(text: string, options: CutOptions, inner: CompressInner): Attempt;
 }

@@ -9,7 +9,7 @@ import { cutPieces, type Gap, matters, type Piece } from "./pieces.ts";
 export interface LineVerdicts {
   /** How informative each line is, from 0 to 5. Lines of score 0 are kept only near the beginning or the end of the text. */
   readonly scores: readonly number[];
-  /** Lines to keep before all others. */
+  /** Indexes of the lines to keep before all others. */
   readonly keys?: ReadonlySet<number>;
   /** Adjacent lines with the same number belong together. Default: the lines between two blank lines. */
   readonly blocks?: readonly number[];
@@ -44,7 +44,7 @@ export function cutLines(
   return cutPieces(weighed, options, (gap) => markOf(gap, pieces, lines, missing));
 }
 
-/** A line that repeats an earlier one gets the lowest score, so it is left out first. */
+/** A line that repeats an earlier line gets a negative score, so it is left out first. */
 function again(line: string, earlierLines: Set<string>): number {
   if (line.trim() === "") return 0;
   if (earlierLines.has(line)) return -1;
@@ -52,7 +52,7 @@ function again(line: string, earlierLines: Set<string>): number {
   return 0;
 }
 
-/** Weights from 0 to 1, relative to the highest one. */
+/** The weight of each text from 0 to 1, relative to the highest weight. */
 export function weightsOf(texts: readonly string[], { weigh }: CutOptions): Float64Array {
   const weights = new Float64Array(texts.length);
   if (weigh === undefined) return weights;
@@ -69,7 +69,7 @@ export function weightsOf(texts: readonly string[], { weigh }: CutOptions): Floa
   return weights;
 }
 
-/** A longer line is split into segments, and some of them may be left out. */
+/** A line with more characters than this is split into segments, and some of them may be left out. */
 const maxLineChars = 1_000;
 const segmentChars = 200;
 const lineEnd = /(\r?\n)((?:\r?\n)+)?/g;
@@ -134,7 +134,7 @@ function blockNumbers(lines: readonly string[]): readonly number[] {
 
 const earlierMark = /^\W*… ([\d,]+) /;
 
-/** A mark from an earlier cut counts as the lines it replaced. */
+/** The number of missing lines. A mark from an earlier cut is counted as the lines that it replaced. */
 function lineCount(pieces: readonly string[], { first, last }: Gap): number {
   let count = 0;
   for (let index = first; index <= last; index++) {

@@ -1,4 +1,4 @@
-/** Finds rows that are unlike the others: numbers far from the median, and rare words. */
+/** Finds rows that differ from the others because they contain numbers far from the median, or rare words. */
 
 /** A number is an outlier if its distance from the median is more than this many times the median distance. */
 const farAway = 6;

@@ -2,8 +2,8 @@
  * Cuts a text to a number of tokens by leaving out pieces: lines, sentences, or segments of an overlong line. The pieces that
  * stay are unchanged and in order. A mark in each gap says what is missing.
  *
- * Pieces are chosen by score per token. Whole blocks come before single pieces. A chosen piece brings one neighbour along if
- * there is room. A gap that would save no more than its mark costs is not made.
+ * Pieces are chosen by score per token. Whole blocks come before single pieces. If there is room, one neighbour of each chosen
+ * piece is kept too. Pieces are not left out if a mark would cost as much as they do.
  */
 
 import type { CutOptions } from "./compressor.ts";
@@ -11,15 +11,18 @@ import type { CutOptions } from "./compressor.ts";
 export interface Piece {
   /** The text of this piece. All pieces joined give the whole text. */
   readonly text: string;
-  /** 0: kept only near the beginning or the end. Negative: kept only if no others are left. `redundant`: never kept. */
+  /**
+   * Pieces with the score 0 are kept only near the beginning or the end. Pieces with a negative score are kept only if no others
+   * are left, and pieces with the score `redundant` are never kept.
+   */
   readonly score: number;
-  /** Kept before all other pieces. */
+  /** True if the piece is kept before all other pieces. */
   readonly isKey?: boolean;
   /** Adjacent pieces with the same number belong together. */
   readonly block?: number;
 }
 
-/** Score of a piece that only repeats what other pieces say. It is left out even if there is room. */
+/** Score of a piece that only repeats other pieces. Such a piece is left out even if there is room. */
 export const redundant = -2;
 
 /** Score of a piece that matters to the conversation. It is higher than any score that a line gets for its own content. */
@@ -33,7 +36,9 @@ export interface Gap {
 
 export type Mark = (gap: Gap) => string;
 
-/** The text within the requested number of tokens, or as near as possible. Undefined: it did not get shorter. */
+/**
+ * Shortens the text to the requested number of tokens, or as near to it as possible. Undefined if the text does not get shorter.
+ */
 export function cutPieces(
   pieces: readonly Piece[],
   options: CutOptions,
@@ -58,7 +63,7 @@ export function cutPieces(
 }
 
 const maxRounds = 5;
-/** With more pieces than this, counting each one costs more than the accuracy is worth. */
+/** If there are more pieces than this, the tokens of each piece are estimated, because counting them would take too long. */
 const maxCounted = 50_000;
 
 function costsOf(
@@ -79,7 +84,7 @@ interface Range {
   readonly density: number;
 }
 
-/** A block that takes a larger share of the budget would leave no room for others, so it is not kept as a whole. */
+/** Maximum share of the budget for a block that is kept as a whole. A larger block would leave no room for others. */
 const maxBlockShare = 0.35;
 
 class Choice {
@@ -183,7 +188,7 @@ class Choice {
   }
 }
 
-/** Blocks of more than one piece and with a positive score, densest first. */
+/** Blocks of several pieces with a positive total score, sorted by score per token, highest first. */
 function blocksOf(pieces: readonly Piece[], costs: Float64Array): readonly Range[] {
   const blocks: Range[] = [];
   let first = 0;

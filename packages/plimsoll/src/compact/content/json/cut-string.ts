@@ -1,9 +1,9 @@
-/** Cuts the middle out of a JSON string as it is written, so that the rest is still a valid JSON string. */
+/** Cuts the middle out of a JSON string without parsing it, so that the result is still a valid JSON string. */
 
 import { grouped } from "../../../text/digits.ts";
 import { cutTexts } from "../../../text/for-models.ts";
 
-/** `raw` includes its quotes. Keeps about `limit` characters, more of the beginning than of the end. */
+/** Keeps about `limit` characters, more of the beginning than of the end. `raw` is the string with its quotes. */
 export function cutJsonString(raw: string, limit: number): string {
   const overhead = 24;
   if (raw.length <= limit + overhead) return raw;
@@ -24,7 +24,7 @@ function boundary(raw: string, at: number): number {
   return Math.min(place, raw.length - 1);
 }
 
-/** The end of the escape that contains `at`. Undefined: `at` is not inside an escape. */
+/** The end of the escape that contains `at`. Undefined if `at` is not inside an escape. */
 function escapeAround(raw: string, at: number): number | undefined {
   for (let start = at - 1; start >= Math.max(1, at - 5); start--) {
     if (raw[start] !== "\\") continue;

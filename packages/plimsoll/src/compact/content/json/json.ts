@@ -1,6 +1,6 @@
 /**
- * JSON, and JSON lines: keys, elements and parts of strings are left out, and the result is valid JSON again. One number, the
- * severity, decides how much each array, object and string may keep. A search finds the severity that gives the requested number
+ * Shortens JSON and JSON lines by leaving out keys, elements and parts of strings. The result is valid JSON again. One number,
+ * the severity, sets how much each array, object and string may keep. A search finds the severity that gives the requested number
  * of tokens.
  */
 
@@ -87,7 +87,10 @@ function weighNodes(
 
 const steps = 8;
 
-/** Searches for the mildest severity that meets the goal. If none does, uses the hardest one that makes the text shorter. */
+/**
+ * Searches for the lowest severity that meets the goal. If no severity meets it, uses the highest severity that makes the text
+ * shorter.
+ */
 function search(
   write: (limits: Limits) => string,
   largest: Limits,
@@ -118,8 +121,8 @@ function search(
 }
 
 /**
- * At severity 0 nothing is left out: only white space is dropped, and lists may become tables. Towards 1 the limits shrink from
- * the largest sizes in the text to fixed minimums.
+ * At severity 0 nothing is left out: only white space is dropped, and lists may become tables. As the severity rises to 1, the
+ * limits shrink from the largest sizes in the text to fixed minimums.
  */
 function limitsAt(severity: number, largest: Limits): Limits {
   const between = (most: number, least: number): number =>

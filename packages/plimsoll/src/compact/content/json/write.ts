@@ -24,7 +24,7 @@ export interface Writing {
   readonly memory: Memory;
 }
 
-/** Results that are the same at every severity, so that they are computed once. */
+/** Results that do not depend on the severity, so they are computed only once. */
 export interface Memory {
   readonly scores: Map<readonly JsonNode[], readonly number[]>;
   /** Shortened texts by position and ratio. */
@@ -66,7 +66,7 @@ function writeNode(node: JsonNode, depth: number, context: Context): string {
 
 /** Maximum depth at which values are written, because writing is recursive and the call stack is limited. */
 const hardDepth = 200;
-/** Describing a shorter value would take as many characters as showing it. */
+/** A value of at most this many characters is shown and not described, because a description would be as long. */
 const smallChars = 40;
 
 function describe({ kind, children }: JsonNode): string {
@@ -87,7 +87,7 @@ function keyNames(children: readonly JsonNode[]): string {
 }
 
 const innerFromChars = 400;
-/** A string that contains a text of its own may keep this many times the characters of other strings. */
+/** A string that contains a whole text, such as a file, may keep this many times as many characters as other strings. */
 const innerFactor = 3;
 
 function writeString(node: JsonNode, context: Context): string {
@@ -99,7 +99,7 @@ function writeString(node: JsonNode, context: Context): string {
   const raw = text.slice(node.start, node.end);
   const isText = length >= innerFromChars && /\\n|^"\s*[[{<]/.test(raw.slice(0, 2_000));
   if (isText) {
-    // Rounded down to a power of two, so that the search meets the same few ratios again and can reuse their results.
+    // The ratio is rounded down to a power of two, so that only few different ratios occur and their results can be reused.
     const ratio = 2 ** Math.floor(Math.log2(Math.min(1, (limit * innerFactor) / length)));
     const written = writeText(raw, `${node.start}:${ratio}`, ratio, context);
     if (written.length < raw.length) return written;
@@ -133,7 +133,7 @@ function writeObject(node: JsonNode, depth: number, context: Context): string {
   return `{${parts.join(",")}}`;
 }
 
-/** Prefers short values, which say more per token, and the first members, which often name the thing. */
+/** Prefers short values, which say more per token, and the first members, which often name the object. */
 function memberScores(children: readonly JsonNode[], context: Context): readonly number[] {
   const { text } = context;
   return children.map((child, index) => {
@@ -184,7 +184,9 @@ function chosen(
   return parts;
 }
 
-/** A string from an earlier compression counts as the number of elements it replaced. */
+/**
+ * The number of elements that a value represents. A string from an earlier compression represents the elements that it replaced.
+ */
 function standsFor({ kind, start, end }: JsonNode, text: string): number {
   if (kind !== "string" || end - start > 40) return 1;
   const earlier = /^"… ([\d,]+) more like these"$/.exec(text.slice(start, end))?.[1];

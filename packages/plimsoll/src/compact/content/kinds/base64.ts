@@ -1,4 +1,4 @@
-/** Base64 and binary data: replaced by a description, because no part of it can be read. */
+/** Replaces base64 and binary data by a description, because nobody can read such data. */
 
 import { grouped } from "../../../text/digits.ts";
 import { cutTexts } from "../../../text/for-models.ts";

@@ -1,4 +1,4 @@
-/** Diffs: headers and changed lines stay; context lines are left out first. */
+/** Shortens diffs: headers and changed lines stay, and context lines are left out first. */
 
 import { attempt, type Compressor } from "../cut/compressor.ts";
 import { cutLines, type LineVerdicts } from "../cut/lines.ts";

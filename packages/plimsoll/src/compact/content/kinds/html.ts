@@ -1,4 +1,4 @@
-/** HTML as the text that a reader would see: title, headings, lists, links and tables. */
+/** Turns HTML into the text that a reader would see: title, headings, lists, links and tables. */
 
 import { attempt, type Compressor, type CutOptions, mistaken } from "../cut/compressor.ts";
 import { cutLines, type LineVerdicts } from "../cut/lines.ts";
@@ -70,12 +70,15 @@ interface Reader {
   readonly lines: ReadableLine[];
   line: string;
   asideDepth: number;
-  /** The open links: where their text begins in the line, and their target. */
+  /** The links that are not closed yet. `from` is the position in the line where the text of the link begins. */
   readonly links: { readonly from: number; readonly href: string }[];
 }
 
 const maxHrefChars = 200;
-/** A page without block elements would be one very long line, and searching it for links would be slow. */
+/**
+ * Maximum number of characters in a line. A page without block elements would otherwise be one very long line, in which the
+ * search for links is slow.
+ */
 const maxLineChars = 2_000;
 
 function readable(text: string): readonly ReadableLine[] {
@@ -110,7 +113,10 @@ function skipTag(reader: Reader, text: string, lower: string, open: number): num
   return end;
 }
 
-/** A longer tag is damaged. A quote that is never closed must not swallow the page. */
+/**
+ * Maximum number of characters in a tag. A longer tag is damaged. Without this limit, a tag with a quote that is never closed
+ * would include the rest of the page.
+ */
 const maxTagChars = 10_000;
 
 /** The position after the `>` that closes the tag. A `>` inside a quoted attribute does not close it. */

@@ -1,4 +1,4 @@
-/** Logs: lines of the same form are folded. Rare lines, and lines that report a problem, stay. */
+/** Shortens logs: a mark replaces most lines of the same form. Rare lines, and lines that report a problem, stay. */
 
 import { isLogLine, shareOfLines } from "../../../text/log-lines.ts";
 import { alarmOf } from "../../../text/trouble.ts";
@@ -16,7 +16,7 @@ export const logCompressor: Compressor = {
   compress: (text, options) => attempt(cutLines(text, options, classifyLog)),
 };
 
-/** True for the output of a program that prints the same kinds of lines again and again. */
+/** True if the lines have only a few forms, as in the output of a program that prints the same kinds of lines again and again. */
 function hasFewForms(lines: Sample["lines"]): boolean {
   if (lines.length < 20) return false;
   const forms = new Set(lines.map(formOf));
@@ -36,7 +36,7 @@ function formOf(line: string): string {
     .trim();
 }
 
-/** Number of lines of the same form that are shown, in addition to the last one. */
+/** Number of lines of the same form that are shown, in addition to the last line of this form. */
 const shownTimes = 2;
 const shownAlarms = 8;
 
@@ -67,7 +67,7 @@ function classifyLog(lines: readonly string[]): LineVerdicts {
 }
 
 interface Occurrence {
-  /** Position of the line among all lines of its form, counted from 1, and the number of these lines. */
+  /** `time` is the position of the line among all lines of its form, counted from 1. `count` is the number of these lines. */
   readonly time: number;
   readonly count: number;
   readonly isLast: boolean;
@@ -81,7 +81,10 @@ function scoreOf({ time, count, isLast, alarm }: Occurrence): number {
   return rarity + alarm / time;
 }
 
-/** Raises the scores of lines next to an alarm, because they may explain it. Ignores alarms that keep recurring. */
+/**
+ * Raises the scores of lines next to an error line, because they may explain the error. Ignores errors that occur more than five
+ * times.
+ */
 function withNeighbours(
   lines: readonly string[],
   scores: readonly number[],

@@ -1,4 +1,7 @@
-/** Prose: keeps headings, the first sentence of each paragraph, and sentences that matter. Compresses fenced code as code. */
+/**
+ * Shortens prose: keeps headings, the first sentence of each paragraph, and sentences that matter. Fenced code is shortened as
+ * code.
+ */
 
 import { grouped } from "../../../text/digits.ts";
 import { cutTexts } from "../../../text/for-models.ts";
@@ -88,7 +91,7 @@ interface Fence {
   readonly language: string;
 }
 
-/** Fenced blocks. A fence that is never closed does not count. */
+/** Finds fenced blocks. A fence that is never closed is ignored. */
 function fencesOf(text: string): readonly Fence[] {
   const fences: Fence[] = [];
   let open:
@@ -144,7 +147,7 @@ function shortenFence(block: string, options: CutOptions, inner: CompressInner):
 }
 
 const paragraphEnd = /\n[ \t\r]*\n\s*|\n(?=[ \t]*(?:[-*+•] |#{1,6} |\d{1,3}[.)] |[|>]))/g;
-/** Lines at least this long on average are not wrapped, so each is a paragraph of its own. */
+/** If the lines have at least this many characters on average, the text is not wrapped, so each line is a paragraph. */
 const unwrappedChars = 110;
 
 function* paragraphsOf(text: string): Generator<string> {

@@ -1,11 +1,11 @@
-/** Search results and lists of files: each file keeps its first hit, and the other hits are counted. */
+/** Shortens search results and lists of files: the first hit of each file stays, and a mark gives the number of other hits. */
 
 import { cutTexts } from "../../../text/for-models.ts";
 import { attempt, type Compressor } from "../cut/compressor.ts";
 import { cutLines, type LineVerdicts } from "../cut/lines.ts";
 import type { Gap } from "../cut/pieces.ts";
 
-/** A hit looks like `path:12:text` or `path-12-text`. `path:text` counts only if the path has an extension or a folder. */
+/** A hit looks like `path:12:text` or `path-12-text`. `path:text` is a hit only if the path has an extension or a folder. */
 const hit = /^((?:[A-Za-z]:)?[^\s:]{1,300}?)(?::\d+(?::\d+)?[:\s]|-\d+-)/;
 const hitWithoutLine = /^([^\s:]{0,200}(?:\/[^\s:/]{1,100}|\.\w{1,8})):(?!\/\/)/;
 /** Times, numbers and log levels, which are not file names. */

@@ -1,4 +1,6 @@
-/** Stack traces: keeps messages, the first and last frames, and the project's own frames rather than those of libraries. */
+/**
+ * Shortens stack traces: keeps messages, the first and last frames, and frames of the project rather than frames of libraries.
+ */
 
 import { alarmOf } from "../../../text/trouble.ts";
 import { attempt, type Compressor } from "../cut/compressor.ts";

@@ -1,4 +1,4 @@
-/** Tables: keeps the header, the first and last rows, and rows that are unlike the others. */
+/** Shortens tables: keeps the header, the first and last rows, and rows that differ from the others. */
 
 import { alarmOf } from "../../../text/trouble.ts";
 import { attempt, type Compressor } from "../cut/compressor.ts";
@@ -18,7 +18,10 @@ export const tableCompressor: Compressor = {
   compress: (text, options) => attempt(cutLines(text, options, classifyRows)),
 };
 
-/** True for the lines of a file, printed with line numbers. They look like a table of two columns, but are not. */
+/**
+ * True for the lines of a file that were printed with line numbers. They look like a table of two columns, but they are not a
+ * table.
+ */
 function isNumbered(lines: readonly string[]): boolean {
   const numbers = lines.map((line) =>
     Number(/^\s{0,8}(?:\d+[:-]\s*)?(\d+)[\t→][^\t]*$/.exec(line)?.[1] ?? Number.NaN),

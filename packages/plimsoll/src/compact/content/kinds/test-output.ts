@@ -1,4 +1,4 @@
-/** Output of test runs: failures and the summary stay, and passed tests are counted. */
+/** Shortens the output of test runs: failures and the summary stay, and a mark gives the number of passed tests. */
 
 import { alarmOf } from "../../../text/trouble.ts";
 import { attempt, type Compressor } from "../cut/compressor.ts";
