@@ -29,7 +29,10 @@ export async function storedBodies(
   return bodies;
 }
 
-/** Stored messages have the cache marks of their first request. The client moves its marks every turn, so these are ignored. */
+/**
+ * A stored message has the cache marks that it had when it was first sent. The client moves its marks every turn, so Plimsoll
+ * ignores them.
+ */
 export function storedPath(
   { log, branch, nodes, bodies }: StoredMessages,
   learned?: readonly LogMessage[],

@@ -15,7 +15,7 @@ export interface Unsent extends Pick<Draft, "turn" | "log" | "branch" | "path" |
   readonly target: Target;
   readonly provider: string;
   readonly model: string;
-  /** The messages of the path, counted. */
+  /** The messages of the path, with their token counts. */
   readonly learned: readonly LogMessage[];
   /** How far these counts can be trusted. */
   readonly certainty: Count["certainty"];
