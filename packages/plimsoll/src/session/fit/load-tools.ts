@@ -38,7 +38,7 @@ export interface FoundTools {
 
 export interface ToolSearch {
   readonly query: string;
-  /** The request as it was last sent. */
+  /** The request as it would be sent without this search. */
   readonly before: Fitted;
   /** Tokens of this turn's inner rounds so far. They are not part of `before`. */
   readonly innerTokens: number;
