@@ -135,15 +135,15 @@ function tooSlow(): never {
   throw new Error("it took too long");
 }
 
-/** Whether one view is smaller than the other, by tokens, or by media if there is too much media. */
+/** Whether one view is smaller than the other: it has fewer tokens or, if media is the problem, less media or fewer bytes. */
 function isSmaller({ media }: Goal, one: Sized, other: Sized): boolean {
   const hasFewer = media !== undefined && (one.media < other.media || one.bytes < other.bytes);
   return hasFewer || one.measured.total < other.measured.total;
 }
 
 /**
- * Reverts that remove outdated texts: a warning note once the announced compaction has happened, and a summary once a new one
- * replaces it.
+ * Edits that revert outdated texts: the warning note after the compaction that it announced, and a summary if a new one is
+ * proposed.
  */
 function spentTexts(
   draft: Draft,

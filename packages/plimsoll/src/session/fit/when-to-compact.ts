@@ -213,14 +213,12 @@ function cachedNow(world: World, draft: Draft): number {
 }
 
 /**
- * Assumed lifetime of automatic caches, in seconds, because they may keep content longer than documented. If Plimsoll assumed too
- * short a lifetime, it would make compactions that cost money.
+ * Plimsoll assumes that automatic caches live at least this many seconds, even if the documented time is shorter. If it assumed
+ * too short a lifetime, it would make compactions that cost money.
  */
 const automaticSeconds = 3600;
 
-/**
- * Whether the provider's cache for this conversation has expired. If the clock went backwards, this does not count as expired.
- */
+/** Whether the provider's cache for this conversation has expired. If the clock went backwards, the cache counts as alive. */
 function isCold({ pricesOf, now }: World, { branch, targets, request }: Draft): boolean {
   const rule = pricesOf(targets[0]).cache;
   const seconds = secondsOf(rule, request.hasLongMarks === true);
