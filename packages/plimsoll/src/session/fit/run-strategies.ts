@@ -163,7 +163,7 @@ function spentTexts(
         reason:
           strategy === warning
             ? "The compaction that the note announced has happened."
-            : "A newer summary replaces it.",
+            : "A newer summary replaces this one.",
       }),
     );
 }

@@ -76,7 +76,7 @@ export function reportEnforced(
     reported,
     isFinal ? "RECOVERY_TRIGGERED" : "TOKEN_LIMIT_EXCEEDED",
     isFinal
-      ? "Still over the limit after compaction: this turn is sent as the last one."
+      ? "The request is still over the limit after compaction, so it is sent as the final turn."
       : "The request does not fit, and nothing more can be taken out.",
     { tokens, limit },
   );

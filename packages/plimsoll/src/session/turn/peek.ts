@@ -27,7 +27,7 @@ type PeekContext = Pick<
   "config" | "facts" | "heads" | "offers" | "sessions" | "store" | "targets"
 >;
 
-/** The body with all active edits. Undefined if there are no active edits. */
+/** The body that Plimsoll would send, with all active edits. Undefined if it would be the client's own body. */
 export async function peekBody(
   context: PeekContext,
   incoming: Incoming,

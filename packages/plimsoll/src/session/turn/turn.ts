@@ -77,7 +77,7 @@ export class Turn {
     return this.placed.relation;
   }
 
-  /** The request as it was last sent. Plimsoll sends a turn again if the provider found it too long. */
+  /** The request to send. It changes if the provider finds it too long, or if an inner round compacts it or finds tools. */
   get fitted(): Fitted {
     return this.#fitted;
   }
