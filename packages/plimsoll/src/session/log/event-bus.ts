@@ -13,10 +13,7 @@ type Handler = (event: EmittedEvent) => void;
 
 interface Subscriber {
   readonly handler: Handler;
-  /**
-   * Whether the subscriber threw on the last event. Plimsoll warns once, and warns again only after the subscriber has handled an
-   * event.
-   */
+  /** Whether the subscriber threw on the last event. Plimsoll warns only once until the subscriber has handled an event again. */
   isThrowing: boolean;
 }
 

@@ -200,7 +200,7 @@ export interface MarkedAnswer {
   readonly size: number;
 }
 
-/** Maximum number of marks. In a session that has more, the first answers no longer matter. */
+/** Maximum number of marks to remember. In a session with more marks, the oldest answers no longer matter. */
 const maxMarks = 20_000;
 /**
  * Maximum number of known blocks. Without this limit, a session that changes its preamble every turn would fill the memory.
