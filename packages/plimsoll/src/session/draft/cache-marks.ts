@@ -17,8 +17,7 @@ import type { Draft } from "./draft.ts";
 import type { Patch } from "./render.ts";
 
 /**
- * Contract: returns true if the bytes contain a cache mark. May also return true if a text only mentions one. Reads the bytes
- * once.
+ * Contract: returns true if the bytes contain a cache mark, and perhaps also if a text only mentions one. Reads the bytes once.
  */
 export function mayCarryMark({ cache }: Wire, bytes: Uint8Array): boolean {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).includes(cache.markField);
@@ -183,8 +182,8 @@ function marksAt(draft: Draft, { patches, mark, chosen, last }: Chosen): readonl
 }
 
 /**
- * Estimates the number of tokens up to the end of each section: all tools, plus a share of the system prompt in proportion to its
- * characters up to there.
+ * Estimates how many tokens there are up to the end of each section: all tools, plus a share of the system prompt's tokens that
+ * depends on the number of characters so far.
  */
 function prefixes(
   sections: readonly BuiltSection[],

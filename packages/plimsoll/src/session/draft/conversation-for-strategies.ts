@@ -120,8 +120,7 @@ function fixedOn(
   draft: Draft,
   { pins, expansions }: View,
 ): (index: number, message: Message) => boolean {
-  // An expanded answer contains inner rounds that the client does not know, so an excerpt of the client's version cannot replace
-  // it.
+  // An expanded answer contains more than the client knows, so an excerpt of the client's version cannot replace it.
   const fixed = [...pins.filter(({ isByHand }) => isByHand), ...expansions];
   // The client rewrites everything from here on with every request, so an edit there would be lost with the next request.
   const stable = stableLength(draft.path, draft.branch);

@@ -73,10 +73,7 @@ export interface DraftRequest {
   readonly hasLongMarks?: boolean;
   /** Whether the client asked the provider not to store the answer. */
   readonly isNotStored?: boolean;
-  /**
-   * Tells from the size of this turn whether it must be the final turn. The library sets this function after it has denied a tool
-   * result.
-   */
+  /** Tells from the size of this turn whether it must be the final turn. Set by the library after it has denied a tool result. */
   readonly isLast?: (sent: LastTurn) => boolean;
 }
 
@@ -163,8 +160,7 @@ function withMessages(
 }
 
 /**
- * Where Plimsoll may put its own texts. Some servers require alternating roles, although the wire does not. Their rule applies
- * then.
+ * Where Plimsoll may put its own texts. If the server requires alternating roles, its rule is stricter than the rule of the wire.
  */
 export function ownTextPlacement({
   wire,

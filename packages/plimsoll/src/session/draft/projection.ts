@@ -1,4 +1,4 @@
-/** Projects the number of tokens that the provider would count for a request, and gets the guard's verdict on it. */
+/** Projects the number of tokens that the provider would count for a request, and gets the guard's verdict on that request. */
 
 import type { ByComponent } from "../../budget/calibrate.ts";
 import {

@@ -49,7 +49,7 @@ export interface ProposalWorld extends Validator {
   readonly facts: FactsReader;
 }
 
-/** An edit of the draft's conversation, made in its turn. Default for `step`: the turn's id. */
+/** Makes an edit of the draft's conversation in the draft's turn. Default for `step`: the id of the turn. */
 export function editOn(
   { log, branch, path, turn }: Draft,
   made: Omit<EditMade, "anchor">,

@@ -34,7 +34,10 @@ export interface Rendering {
   readonly ownTextPlacement: WireEdit["ownTextPlacement"];
   /** Text after the last message. It is not an edit, so the next request does not contain it. */
   readonly lastWords?: string;
-  /** The request has no tools, so it must not contain calls to Plimsoll's tools. Answers stay as the client knows them. */
+  /**
+   * Whether the request has no tools. It must then contain no calls to Plimsoll's tools, and answers stay as the client knows
+   * them.
+   */
   readonly isWithoutOwnTools?: boolean;
   /** Whether the provider defers tools itself. If undefined, searches in the provider's own form stay as the model made them. */
   readonly isNative?: boolean;

@@ -14,7 +14,7 @@ export interface StoredMessages {
   readonly bodies: ReadonlyMap<number, Uint8Array>;
 }
 
-/** Bodies by message number. A system prompt among the messages is taken from the client's last request. */
+/** Loads message bodies by message number. Leading system messages are taken from the client's last request. */
 export async function storedBodies(
   store: Pick<Store, "bodies" | "head">,
   session: string,
@@ -30,8 +30,8 @@ export async function storedBodies(
 }
 
 /**
- * A stored message has the cache marks that it had when it was first sent. The client moves its marks every turn, so Plimsoll
- * ignores them.
+ * The path of stored messages. Their cache marks are ignored, because they come from the first request, and clients move marks
+ * every turn.
  */
 export function storedPath(
   { log, branch, nodes, bodies }: StoredMessages,

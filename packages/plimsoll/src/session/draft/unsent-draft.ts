@@ -17,7 +17,7 @@ export interface Unsent extends Pick<Draft, "turn" | "log" | "branch" | "path" |
   readonly model: string;
   /** The messages of the path, with their token counts. */
   readonly learned: readonly LogMessage[];
-  /** How far these counts can be trusted. */
+  /** How certain these token counts are: exact, estimated, or an upper bound. */
   readonly certainty: Count["certainty"];
 }
 

@@ -20,7 +20,7 @@ export type Validity =
   | { readonly kind: "invalid"; readonly reason: string }
   | { readonly kind: "unknown"; readonly reason: string };
 
-/** Above this size, Plimsoll lets other work run before it composes the second body. */
+/** If a body has more characters than this, Plimsoll lets other work run before it composes the second body. */
 const largeChars = 1_048_576;
 
 export interface Validator {
@@ -29,7 +29,7 @@ export interface Validator {
   readonly validateAside?: (input: RuleTexts) => Promise<readonly Finding[]>;
 }
 
-/** Reports only faults that the client's own body does not have. */
+/** Validates a view. Reports only faults that the client's own body does not have. */
 export function validateView(world: Validator, draft: Draft, sized: Sized): Promise<Validity> {
   return validityOf(async () => {
     const { headers, compose } = draft.request;
@@ -59,8 +59,8 @@ function uneditedPatches(draft: Draft, { view, tools: visibleTools }: Sized): re
 }
 
 /**
- * Validates a view that was valid before and has only grown. It is first validated alone, because it is far smaller than the
- * client's body. If the validator finds a fault, the view is compared with the client's own body.
+ * Validates a view that was valid before and has only grown. First validates only the view, because it is far smaller than the
+ * client's body. If there is a fault, compares the view with the client's own body.
  */
 export async function validateAgain(
   world: Validator,

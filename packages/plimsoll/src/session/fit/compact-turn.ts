@@ -120,7 +120,7 @@ async function recordMade(
   branch.isSummaryWanted = true;
 }
 
-/** The reason for a compaction, and the savings if it was made to save money. */
+/** The reason for a compaction, and its cost and savings if they are known. */
 function whyMade({
   isOverMedia,
   timing,

@@ -36,7 +36,7 @@ export interface Compaction {
   readonly clientSpellings: readonly ClientSpelling[];
   readonly strategies: readonly string[];
   readonly sized: Sized;
-  /** Descriptions of failures during the compaction. The request is still sent. */
+  /** Descriptions of failures during the compaction. These failures do not stop the request. */
   readonly failures: readonly string[];
 }
 

@@ -1,7 +1,8 @@
 /**
  * Defers tools if the tool list takes too much of the window. Plimsoll selects the listed tools once and keeps this list stable,
  * even if the client's list changes. The list comes first in the prompt, so any change to it invalidates the provider's cache.
- * Only searches add tools. Plimsoll selects again with a compaction, if the list has become too large, or if all tools fit again.
+ * Searches add tools to it. Plimsoll selects again with a compaction, if the list has become too large, or if all tools fit
+ * again.
  */
 
 import type { Config } from "../../config/schema.ts";

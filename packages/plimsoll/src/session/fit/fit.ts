@@ -54,10 +54,10 @@ const afterCutOff = 0.7;
  * The fit ladder. Plimsoll takes these steps in order and stops at the first one that is enough:
  * 1. Prepare: defer tools that take too much of the window, take the last valid view, and turn huge new results into references.
  * 2. If the first target is too full and another one has room, send the view there and remove nothing more.
- * 3. If no compaction is due, send the request as it is. Above the warning threshold, a note tells the model once. A compaction
+ * 3. If no compaction is due, send the request as it is. Above the warning threshold, a note warns the model once. A compaction
  *    is due if the guard asks for one, if it saves money, if the last answer was cut off, if there is too much media, or if
  *    a fresh start is due.
- * 4. Make the request smaller (make-smaller.ts): a fresh start if one is due, else the chain of strategies, on up to three levels.
+ * 4. Make the request smaller (make-smaller.ts): a fresh start if one is due, else the chain of strategies (up to three levels).
  * 5. If the request still does not fit, turn the largest unseen results into references and run the chain again.
  * 6. If even the lowest likely count does not fit, recover as `recovery_mode` says. The default is a fresh start.
  * 7. Last resort (last-resort.ts): if the window may have room for the request and a short answer, send the request. If the
@@ -307,7 +307,8 @@ function smallerThan({ measured, projection }: Fitted): number {
 }
 
 /**
- * If the provider has counted the request, Plimsoll does not compact again while the answer has at least this share of the reserve.
+ * If the provider has counted the request, Plimsoll does not compact again as long as the answer still has at least this share of
+ * the reserve.
  */
 const answerShare = 0.5;
 

@@ -82,7 +82,7 @@ export interface Fitted {
 /**
  * Called when nothing more can be removed, at least not now. If the request leaves room for an answer, Plimsoll sends it. If the
  * window has room for the request but hardly any for an answer, Plimsoll sends it as the final turn. If a failure in Plimsoll
- * prevented the compaction and the request was never edited, Plimsoll sends it too, and the provider decides.
+ * prevented the compaction and the request was never edited, Plimsoll sends it too, and the provider decides whether it fits.
  */
 export async function lastResort(
   world: LastResortWorld,

@@ -36,7 +36,10 @@ import { mustRecover } from "./when-to-recover.ts";
 
 /** A compaction should not reduce the request below this share of the goal. It may stop a little above the goal instead. */
 const shallowest = 0.86;
-/** If a compaction frees less than this share, or follows another within this many turns, Plimsoll goes one level deeper. */
+/**
+ * If a compaction frees less than this share of everything except the head, or follows another within this many turns, Plimsoll
+ * goes one level deeper.
+ */
 const thrash = { freedShare: 0.1, turns: 3 };
 const deeper = 0.7;
 /** When Plimsoll hides results, it hides only enough to make room for an answer of this many tokens. */
@@ -52,7 +55,7 @@ export interface Compacting {
   readonly timing?: Extract<Timing, { readonly kind: "compact" }>;
   /** Maximum size after the compaction, in tokens before calibration. */
   readonly mostTokens?: number;
-  /** The provider has refused a request larger than `mostTokens`. */
+  /** Whether the provider has refused a request that was larger than `mostTokens`. */
   readonly isRefused?: boolean;
   readonly mostBytes?: number;
 }

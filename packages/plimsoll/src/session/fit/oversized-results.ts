@@ -55,7 +55,7 @@ interface FreshResult {
   readonly callId: string;
   readonly text: string;
   readonly bytes: number;
-  /** The result's share of the message's tokens. */
+  /** Estimated tokens of the result: its share of the message's tokens, by bytes. */
   readonly tokens: number;
 }
 

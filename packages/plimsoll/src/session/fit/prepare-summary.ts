@@ -28,8 +28,7 @@ export function prepareSummary(world: FitWorld, draft: Draft, start: Sized): voi
   const isWanted = branch.isSummaryWanted && branch.memory.summary === undefined;
   if (summariser === undefined || !isWanted) return;
   branch.isSummaryWanted = false;
-  // Keeps the session in memory until the summary is recorded. Otherwise a second copy of the session could be read from the
-  // store.
+  // Keeps the session in memory until the summary is recorded, so that no second copy of the session is read from the store.
   branch.summariesUnderWay++;
   const end = (): void => {
     branch.summariesUnderWay--;
@@ -37,7 +36,7 @@ export function prepareSummary(world: FitWorld, draft: Draft, start: Sized): voi
   const isTaken = world.background.run(async () => {
     const asked = await summaryTask(world, draft, start).catch(() => undefined);
     if (asked === undefined) return end();
-    // No other work waits for the model, not even other background work.
+    // Nothing waits for the model's summary, not even other background work.
     void summariser.summarise({ ...asked.task, signal: world.closing }).then((made) => {
       const isQueued = world.background.run(() =>
         checkSummary(world, draft, { ...asked, made }).finally(end),

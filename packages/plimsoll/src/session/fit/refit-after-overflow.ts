@@ -39,8 +39,8 @@ export interface Overflowed {
  * the turn contains no lookups, this size also corrects the token scale. If the error states a window, and the known window is
  * larger or unknown, Plimsoll uses the stated window for an hour. If the error states neither figure, Plimsoll guesses a window
  * below the refused size, for this session only. An error about bytes says nothing about tokens.
- * How often Plimsoll tries again: at most twice per turn, and never for a bypassed request. Each time, `refit` must find a request
- * that is at least a tenth smaller, not counting the head, or a shorter answer length that may fit. If `refit` finds neither, the
+ * How often Plimsoll tries again: at most twice per turn, and never for a bypassed request. Each time, `refit` must find a
+ * request that is at least a tenth smaller, not counting the head, or a shorter answer length that may fit. Without a retry, the
  * branch compacts on its next turn. After more than two overflows within an hour, the conversation starts afresh.
  * What the client sees: the answer to the attempt that succeeded, or else the provider's own error. The proxy sends nothing to
  * the client until the model's first word, or until five seconds have passed, so the client does not notice failed attempts. If

@@ -46,7 +46,7 @@ interface World {
 
 /** A compaction reduces the request to this share of the limit, so that compactions are rare. */
 const depth = 0.5;
-/** A compaction keeps at least the head plus this share of the limit's remaining tokens. */
+/** A compaction aims for at least the head plus this share of the limit's remaining tokens. */
 const restLeft = 0.4;
 
 /** The size to aim for. Because the head cannot be removed, the goal leaves a useful number of tokens beside it. */

@@ -37,7 +37,7 @@ export interface Tip {
 export interface MessageToAppend {
   readonly message: LogMessage;
   readonly bytes: Uint8Array;
-  /** The link of this message, if the caller already knows it. */
+  /** The link of this message, if the caller already knows it. It must continue the link of the message before it. */
   readonly link?: Link | undefined;
 }
 
@@ -52,10 +52,7 @@ export interface Appending {
   readonly left?: LeftMessages;
 }
 
-/**
- * Appends each message as a child of the one before it, and returns the last. Starts to pack the bytes at once, while the model
- * works.
- */
+/** Appends each message as a child of the one before it, and returns the last. The bytes are packed while the model works. */
 export function appendMessages(
   log: SessionLog,
   from: Tip,

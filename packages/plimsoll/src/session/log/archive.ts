@@ -61,8 +61,8 @@ async function readPart(
 }
 
 /**
- * Reads a message by its number, which a mark in the text names, from the session of the handle. The message may still be visible
- * later in the view. Undefined if there is no such message.
+ * Reads a message by its number from the session of the handle. The number comes from a mark in the view. The message itself may
+ * still be visible later in the view. Undefined if there is no such message.
  */
 export async function readArchivedMessage(
   store: Store,

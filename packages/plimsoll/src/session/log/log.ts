@@ -151,8 +151,8 @@ export interface LogMessage {
    */
   readonly oldIdentity?: string;
   /**
-   * Hash of the content, without the details that clients drop or change from turn to turn. Null if the message has no other
-   * content. Absent if it equals the identity.
+   * Hash of the content, without the details that clients drop or change from turn to turn. Null if the message contains only
+   * such details. Absent if the hash equals the identity.
    */
   readonly essence?: string | null;
   /** The identity, computed with all digits masked. Only system messages have it. */

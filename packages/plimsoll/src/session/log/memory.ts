@@ -1,7 +1,7 @@
 /**
  * The memory of branches and sessions: the facts that later turns need, apart from messages and edits. A memory is a plain value
- * that is stored with every turn. After a restart, or when another process takes over, the conversation continues from it. The
- * steps of a turn report events as notes. Only the two reducers below make a new memory from a note.
+ * that is stored with every turn. After a restart, after an eviction from RAM, or in another process, the conversation continues
+ * from the stored memory. The steps of a turn report events as notes. Only the two reducers below make a new memory from a note.
  *
  * Data that can be computed again, for example a folded view or packed bodies, does not belong in a memory.
  */

@@ -16,7 +16,10 @@ export interface Mender {
   isSpoilt(session: string): boolean;
   /** Call this when the store has rows that a log does not know. Either another process wrote them, or an index is damaged. */
   noteConflict(): void;
-  /** Call this after a failure. Resolves to true if the cause was damage and the damage is repaired. Contract: never rejects. */
+  /**
+   * Call this after a failure. Resolves to true if the cause was damage and Plimsoll has put the session aside or rebuilt the
+   * database. Contract: never rejects.
+   */
   mend(error: unknown): Promise<boolean>;
   /** Checks the whole database, and rebuilds it if needed. Contract: never rejects. */
   check(): Promise<void>;
@@ -107,7 +110,7 @@ export function createMender(world: MendWorld): Mender {
     });
 
   const check = async (): Promise<void> => {
-    // Only STORE_CORRUPT proves damage. After any other failure, nothing is known about the state of the database.
+    // Only STORE_CORRUPT proves damage. Any other failure only means that the check could not be made now.
     const problems = await world.store
       .check()
       .catch((error: unknown) => (codeOf(error) === "STORE_CORRUPT" ? [errorMessage(error)] : []));

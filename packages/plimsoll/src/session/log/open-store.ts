@@ -89,8 +89,8 @@ function wasOurs(file: string): boolean {
 }
 
 /**
- * Opens the store. If the file is damaged, puts it aside and continues with a new one. Agents continue from the histories that
- * their clients send.
+ * Opens the store. If the file is damaged, puts it aside and continues with a new file that contains the sessions that could be
+ * saved. All agents can continue, because their clients send the whole history.
  */
 async function openOrReplace({
   config,

@@ -30,7 +30,7 @@ export interface SaverWorld {
   readonly store: Store;
   readonly bus: EventBus;
   readonly now: () => number;
-  /** Is told the result of every commit, because a problem of the store shows only when the store is used. */
+  /** Gets the result of every commit, because problems of the store show only when the store is used. */
   readonly health: StoreHealth;
   /** Removes a log from memory that no longer matches the store. The session is then read from the store again. */
   readonly forget: (log: SessionLog) => void;

@@ -1,4 +1,4 @@
-/** Makes a new turn fit. If Plimsoll shuts down meanwhile, it does not wait: the request is stored but not sent. */
+/** Makes a new turn fit. A shutdown does not wait until the turn fits. In that case the request is stored but not sent. */
 
 import { errorMessage, PlimsollError } from "../../message/error.ts";
 import type { Fitted } from "../fit/last-resort.ts";

@@ -31,7 +31,7 @@ export interface ReadRequest {
   readonly messages: readonly LogMessage[];
   readonly links: readonly Link[];
   readonly head: Preamble;
-  /** The provider's token count of the preamble divided by Plimsoll's, if the provider was asked. */
+  /** The provider's token count of the preamble, divided by Plimsoll's count. */
   readonly preambleRatio: number;
 }
 
