@@ -1,8 +1,8 @@
 /**
- * Sets cache marks. A provider looks back about twenty blocks from a cache mark to find a cached prefix. If a turn adds more
- * blocks, the provider would miss its cache and charge for the whole prompt. To prevent this, Plimsoll also sets a mark where the
- * last request ended. In a client's request, Plimsoll adds such a mark only if the client sets cache marks itself. In a library
- * session, where no client sets marks, Plimsoll also marks the ends of the stable parts.
+ * Sets cache marks. A provider looks back about twenty blocks from a cache mark to find a cached prefix. If a turn added more
+ * blocks, the provider would miss its cache and charge for the whole prompt. So Plimsoll also sets a mark where the last request
+ * ended. In a client's request, Plimsoll adds such a mark only if the client sets cache marks itself. In a library session, where
+ * no client sets marks, Plimsoll also marks the ends of the stable parts.
  */
 
 import type { JsonValue } from "../../message/json.ts";

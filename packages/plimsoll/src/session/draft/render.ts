@@ -84,7 +84,7 @@ function ownTextsIn({ gaps, notes }: View): readonly PlacedText[] {
   ].toSorted((left, right) => left.at - right.at);
 }
 
-/** Shows each answer in full, with its lookups, or if those were reverted or cannot be shown, in the client's words. */
+/** Shows each answer in full, with its lookups. If the lookups were reverted or cannot be shown, shows the client's words. */
 function renderAnswers(
   canvas: Canvas,
   { expansions, contractions, tools }: View,

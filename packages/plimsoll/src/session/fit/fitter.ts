@@ -17,7 +17,7 @@ export interface Fitter {
   untouched(draft: Draft): Promise<Fitted>;
   /** Called after the provider said "too long". Resolves to undefined if there is nothing smaller to send. */
   afterOverflow(draft: Draft, overflowed: Overflowed): Promise<Fitted | undefined>;
-  /** Called when the model calls `compact_context`. */
+  /** Called when the model calls `compact_context`, or when its inner rounds no longer fit. */
   compactAsAsked(draft: Draft, before: Fitted): Promise<CompactedAsAsked>;
   /** Called when the model calls `tool_search`. */
   findTools(draft: Draft, search: ToolSearch): Promise<FoundTools>;

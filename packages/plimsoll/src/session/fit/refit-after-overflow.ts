@@ -197,8 +197,8 @@ interface Refused {
 /**
  * Guesses the window. The guess is half-way between the largest size that the provider accepted and the size that it refused, or
  * a little below the refused size if the provider has accepted no smaller one. Some servers reserve room for the requested
- * answer, others do not, and a refusal without figures does not tell. So Plimsoll first shortens a long answer, which costs
- * nothing. If the provider still refuses, the request itself is too long.
+ * answer, others do not, and a refusal without figures does not say which kind of server it is. So Plimsoll first shortens a long
+ * answer, which costs nothing. If the provider still refuses, the request itself is too long.
  */
 function windowBelow(
   { tokens, answer }: Refused,

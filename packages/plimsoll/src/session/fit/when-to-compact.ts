@@ -213,8 +213,8 @@ function cachedNow(world: World, draft: Draft): number {
 }
 
 /**
- * Plimsoll assumes that automatic caches live at least this many seconds, even if the documented time is shorter. If it assumed
- * too short a lifetime, it would make compactions that cost money.
+ * Automatic caches may keep content longer than documented, so Plimsoll assumes a lifetime of at least this many seconds. If it
+ * assumed too short a lifetime, it would make compactions that cost money.
  */
 const automaticSeconds = 3600;
 

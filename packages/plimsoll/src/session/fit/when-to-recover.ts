@@ -3,7 +3,7 @@
 import type { BranchState, SessionLog } from "../log/log.ts";
 
 const hourMs = 3_600_000;
-/** If there are more overflows than this within an hour, the conversation starts afresh. */
+/** If there are more overflows than this within an hour, the conversation does not work in its window, so it starts afresh. */
 const overflowsAllowed = 2;
 
 /** The reason why this turn must start afresh, or undefined. */

@@ -54,7 +54,7 @@ const tookOut: ReadonlySet<EditAction["kind"]> = new Set([
   "restore",
 ]);
 
-/** The checkpoints that people set, plus one before each step that changed the view. Lookups and pins do not count as changes. */
+/** The checkpoints that were set, plus one before each step that changed the view. Lookups and pins do not count as changes. */
 export function checkpointsOf(edits: readonly Edit[]): readonly Checkpoint[] {
   const points = new Map<string, Checkpoint>();
   const steps = new Set<string>();

@@ -52,7 +52,10 @@ export function newEdit(
   };
 }
 
-/** Numbers the edits. No number is given twice: if the disk hung, an edit that Plimsoll gave up may still be stored later. */
+/**
+ * Numbers the edits. No number is given twice, because an edit that Plimsoll gave up when the disk hung may still be stored
+ * later.
+ */
 export function numbered(log: SessionLog, edits: readonly NewEdit[]): readonly Edit[] {
   const from = Math.max(log.edits.at(-1)?.seq ?? 0, log.lastEdit) + 1;
   return edits.map((edit, index) => ({ ...edit, seq: from + index }));

@@ -66,7 +66,8 @@ export async function openStore(wanted: StoreToOpen): Promise<OpenedStore> {
 }
 
 /**
- * Locks the database file while it is replaced. The service needs no further lock, because it already has the lock of its folder.
+ * Takes the lock of the folder while the database file is replaced. The service does not take the lock, because it already has
+ * it.
  */
 function lockFile({ folder, isService }: StoreToOpen): FolderLock | undefined {
   if (folder === undefined || isService) return { release: () => undefined };
@@ -90,7 +91,7 @@ function wasOurs(file: string): boolean {
 
 /**
  * Opens the store. If the file is damaged, puts it aside and continues with a new file that contains the sessions that could be
- * saved. All agents can continue, because their clients send the whole history.
+ * saved. For the other sessions, agents continue from the histories that their clients send.
  */
 async function openOrReplace({
   config,

@@ -71,7 +71,10 @@ export interface ReportedRound {
 /** Actions that inner rounds can request from their turn. */
 export interface RoundActs {
   readonly fitted: () => Fitted;
-  /** Compacts the view because the model asked for it. Returns the answer for the model. */
+  /**
+   * Compacts the view, because the model asked for it or because the inner rounds no longer fit. Returns the answer for the
+   * model.
+   */
   readonly compact: () => Promise<string>;
   /** Searches the deferred tools. */
   readonly findTools: (search: Omit<ToolSearch, "before">) => Promise<OwnAnswer>;
