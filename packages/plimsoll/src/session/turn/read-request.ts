@@ -31,7 +31,9 @@ export interface ReadRequest {
   readonly messages: readonly LogMessage[];
   readonly links: readonly Link[];
   readonly head: Preamble;
-  /** The provider's token count of the preamble, divided by Plimsoll's count. */
+  /**
+   * The provider's token count of the preamble, divided by Plimsoll's count. 1 if the provider was not asked or gave no count.
+   */
   readonly preambleRatio: number;
 }
 
