@@ -1,6 +1,6 @@
 /**
- * Separates the lookups that a model made for an answer from the answer itself.
- * If the client sends the answer in pieces, the lookups are inserted before it.
+ * Separates the lookups that a model made for an answer from the answer itself. If the client sends an answer back in pieces,
+ * Plimsoll inserts the lookups before the first piece.
  */
 
 import type { Message, Part } from "../../message/message.ts";
@@ -14,7 +14,7 @@ export function beforeLastAnswer(
 ): readonly Uint8Array[] {
   const messages = elements.map((bytes) => wire.messages.decode(decodeMessage(bytes)));
   const answered = new Set(messages.flatMap(({ parts }) => parts.flatMap(answeredBy)));
-  // The answer is the model's last message. Its calls to Plimsoll's tools, if any, are followed by Plimsoll's results.
+  // The answer is the last message of the model. If it calls Plimsoll's tools, the results of these calls come after it.
   const behind = messages.findLastIndex(({ role }) => role !== "assistant");
   const breath = messages.slice(0, behind).findLastIndex(({ role }) => role !== "assistant") + 1;
   const isUnanswered = behind === messages.length - 1;
@@ -31,7 +31,7 @@ function answeredBy(part: Part): readonly string[] {
   return part.kind === "tool-result" ? [part.callId] : [];
 }
 
-/** Returns the message without the answer itself: only the calls that were answered, and the reasoning before them. */
+/** Removes the answer from a message. Only the calls that have a result, and the reasoning, stay. */
 function withoutAnswer(
   wire: Wire,
   { bytes, message }: { readonly bytes: Uint8Array; readonly message: Message },

@@ -1,8 +1,8 @@
 /**
- * Cache marks. From a mark, a provider looks back about twenty blocks for a cached prefix. A turn that adds
- * more blocks would miss the cache and pay for everything, so Plimsoll also marks the place where the last
- * request ended. In a client's request, it does so only if the client uses marks itself. In a library
- * session, which nobody else marks, it also marks the ends of the stable parts.
+ * Sets cache marks. A provider looks back about twenty blocks from a cache mark to find a cached prefix. If a turn added more
+ * blocks, the provider would miss its cache and charge for the whole prompt. So Plimsoll also sets a mark where the last request
+ * ended. In a client's request, Plimsoll adds such a mark only if the client sets cache marks itself. In a library session, where
+ * no client sets marks, Plimsoll also marks the ends of the stable parts.
  */
 
 import type { JsonValue } from "../../message/json.ts";
@@ -17,13 +17,13 @@ import type { Draft } from "./draft.ts";
 import type { Patch } from "./render.ts";
 
 /**
- * Contract: returns true if there is a mark, and may also return true if a text merely mentions one. Passes over the bytes once.
+ * Contract: returns true if the bytes contain a cache mark, and perhaps also if a text only mentions one. Reads the bytes once.
  */
 export function mayCarryMark({ cache }: Wire, bytes: Uint8Array): boolean {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).includes(cache.markField);
 }
 
-/** The patches of a client's request, plus one more if a mark is needed. */
+/** The patches of a client's request, plus a patch that adds a cache mark if one is needed. */
 export function withMarks(
   draft: Draft,
   patches: readonly Patch[],
@@ -40,7 +40,7 @@ export function withMarks(
   return mark === undefined || !isFree ? patches : withMarkAt(draft, patches, last, mark);
 }
 
-/** The place where the last request ended, if this request continues after it. */
+/** Index of the message at which the last request ended, or undefined if this request does not go beyond that message. */
 function lastEnd({ wire, path, branch }: Draft): number | undefined {
   const last = (branch.memory.sentLength ?? 0) - 1;
   return wire.cache.usualMark === undefined || last < 0 || last >= path.length - 1
@@ -64,7 +64,7 @@ function withMarkAt(
 }
 
 /**
- * Whether the last request ended too many blocks back for the provider to find its cache. Blocks of inner rounds count as well.
+ * Whether the last request ended so many blocks ago that the provider would not find its cache. Blocks of inner rounds count too.
  */
 function isOutOfReach(draft: Draft, last: number, rule: CacheRule): boolean {
   const { wire, path, log, branch } = draft;
@@ -113,7 +113,7 @@ export interface Prompting {
 
 type Place = "end" | "between" | "task" | BuiltSection;
 
-/** Plans the marks of a library session's request, which nobody else marks. */
+/** Plans the cache marks for a request of a library session. */
 export function markPrompt(draft: Draft, prompting: Prompting): MarkedPrompt {
   const { wire, sections, patches } = prompting;
   const mark = wire.cache.usualMark;
@@ -132,8 +132,9 @@ export function markPrompt(draft: Draft, prompting: Prompting): MarkedPrompt {
 }
 
 /**
- * In order of preference: the end of the conversation, the place where the last request ended, the last section, the first
- * message, then the other sections. A compaction changes nothing up to the first message; its summary comes after that.
+ * The places for cache marks, in order of preference: the end of the conversation, the place where the last request ended, the
+ * last section, the first message, then the other sections. The first message is a good place because a compaction changes only
+ * what comes after it.
  */
 function placesFor(
   draft: Draft,
@@ -180,7 +181,10 @@ function marksAt(draft: Draft, { patches, mark, chosen, last }: Chosen): readonl
   return [{ ...first, elements: [marked, ...first.elements.slice(1)] }, ...between.slice(1)];
 }
 
-/** Tools come before the system prompt. Each section gets a share of the prompt's tokens in proportion to its length. */
+/**
+ * Estimates how many tokens there are up to the end of each section: all tools, plus a share of the system prompt's tokens that
+ * depends on the number of characters so far.
+ */
 function prefixes(
   sections: readonly BuiltSection[],
   { system, tools }: Prompting["measured"],

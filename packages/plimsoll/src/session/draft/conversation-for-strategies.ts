@@ -25,13 +25,13 @@ interface StrategyInput {
 interface SeeingWorld {
   readonly facts: FactsReader;
   readonly areas: readonly PriorityArea[];
-  /** False if nothing is stored. Then there are no handles. */
+  /** Whether removed content is stored. If false, there are no handles. Default: true. */
   readonly hasArchive?: boolean;
 }
 
 /**
- * The messages that the model would see, in neutral form. Plimsoll's own texts are left out,
- * because a notice inside a message does not turn it into a message from the user.
+ * The messages that the model would see, in neutral form. Plimsoll's own texts are left out. A notice inside a message must not
+ * make that message look like one from the user.
  */
 export async function readVisible(
   world: SeeingWorld,
@@ -64,7 +64,7 @@ interface Shortened {
   readonly tokens: number | undefined;
 }
 
-/** The shortened messages of a view, by index on the path. */
+/** The shortened messages of a view, by their index on the path. */
 async function shortenedIn(
   facts: Pick<FactsReader, "learn">,
   { path, wire, targets }: Draft,
@@ -115,16 +115,16 @@ async function visibleMessages(
   return { pathIndexes, messages };
 }
 
-/** Tells whether strategies must leave a message alone, regardless of its value. */
+/** Tells which messages strategies must leave unchanged, regardless of their priority. */
 function fixedOn(
   draft: Draft,
   { pins, expansions }: View,
 ): (index: number, message: Message) => boolean {
-  // An expanded answer contains more than the client's words, so an excerpt of those words cannot replace it.
+  // An expanded answer contains more than the client knows, so an excerpt of the client's version cannot replace it.
   const fixed = [...pins.filter(({ isByHand }) => isByHand), ...expansions];
-  // The client rewrites everything after this point with every request, so an edit there would be lost with the next one.
+  // The client rewrites everything from here on with every request, so an edit there would be lost with the next request.
   const stable = stableLength(draft.path, draft.branch);
-  // If a caller compacts a list of messages, no model is waiting to see the newest result, so it may be shortened too.
+  // If a caller compacts a list of messages, no model is waiting for the newest result, so it may be shortened too.
   const newFrom = draft.origin === "one-off" ? Number.POSITIVE_INFINITY : startOfNew(draft);
   return (index, message) =>
     index >= stable || isInside(fixed, index) || isUnseen(message, index - newFrom);
@@ -142,7 +142,7 @@ function isUnseen({ parts }: Message, behind: number): boolean {
   return behind >= 0 && parts.some(({ kind }) => kind === "tool-result");
 }
 
-/** The summary after the head that an earlier step inserted. */
+/** The summary that an earlier compaction inserted after the head. */
 function summaryOf({ view }: Sized): Pick<VisibleConversation, "summary"> {
   const last = view.edits.findLast(
     ({ action }) => action.kind === "insert" && action.handle !== undefined,
@@ -150,7 +150,9 @@ function summaryOf({ view }: Sized): Pick<VisibleConversation, "summary"> {
   return last?.kind === "insert" ? { summary: last.text } : {};
 }
 
-/** A stored conversation is read without its tools. If its client has tools, Plimsoll's tools are assumed to be among them. */
+/**
+ * A stored conversation is read without its tools. If the client has tools, Plimsoll assumes that the list also contains its own.
+ */
 function ownToolsOf(draft: Draft, { tools }: Sized): Pick<VisibleConversation, "ownTools"> {
   const offer = offerIn(draft);
   if (offer === undefined)
@@ -161,7 +163,7 @@ function ownToolsOf(draft: Draft, { tools }: Sized): Pick<VisibleConversation, "
   return { ownTools: { readingTool, tokens: tools.elements.length > 0 ? 0 : offer.count.tokens } };
 }
 
-/** The prepared summary, only if the path still contains the messages it was made from. */
+/** The summary that was prepared in the background, if the path still contains the messages that the summary covers. */
 function preparedFor({ branch, path, log }: Draft): { readonly prepared?: string } {
   const { summary } = branch.memory;
   const isReady = summary !== undefined && indexOn(path, log)(summary.chain) !== undefined;

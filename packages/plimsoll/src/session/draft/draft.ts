@@ -65,15 +65,15 @@ export interface DraftRequest {
   readonly headers?: Readonly<Record<string, string>>;
   /** Secrets of the request. Plimsoll removes them from any upstream error it keeps. */
   readonly credentials?: () => readonly string[];
-  /** Length of the answer that the request asks for, if it says so. */
+  /** Maximum answer length that the request asks for, or undefined if the request does not set one. */
   readonly output?: OutputSize;
-  /** The provider keeps part of the conversation. To make an edit, Plimsoll would have to send the whole conversation. */
+  /** Whether the provider stores part of the conversation. If so, Plimsoll must send the whole conversation to make an edit. */
   readonly hasServerSideHistory?: boolean;
-  /** The client asks for a long-lived cache. */
+  /** Whether the client asks for a long-lived cache. */
   readonly hasLongMarks?: boolean;
-  /** The provider does not store its answers. */
+  /** Whether the client asked the provider not to store the answer. */
   readonly isNotStored?: boolean;
-  /** Set by the library after it denied a tool result. Decides from the size of this turn whether it must be the last one. */
+  /** Tells from the size of this turn whether it must be the final turn. Set by the library after it has denied a tool result. */
   readonly isLast?: (sent: LastTurn) => boolean;
 }
 
@@ -131,7 +131,7 @@ async function learnAdded(
   patches: readonly Patch[],
 ): Promise<readonly LogMessage[]> {
   const elements = patches.flatMap((patch) => patch.elements);
-  // Plimsoll has just written these elements. Reading them takes as long again, so let other work run first.
+  // Reading these elements takes as long as writing them, which Plimsoll has just done. So let other work run first.
   if (elements.length > manyElements) await nextTurn();
   return facts.learn(wire, elements, target.ruler);
 }
@@ -160,7 +160,7 @@ function withMessages(
 }
 
 /**
- * Where Plimsoll may put its own texts. Some servers require strictly alternating roles, which is stricter than the wire itself.
+ * Where Plimsoll may put its own texts. If the server requires alternating roles, its rule is stricter than the rule of the wire.
  */
 export function ownTextPlacement({
   wire,
@@ -187,7 +187,7 @@ export function renderingOf(
   };
 }
 
-/** Plimsoll's own tools, if the request can carry them. */
+/** Plimsoll's own tools, or undefined if they are not added to the request. */
 export function offerIn({ tools }: Pick<Draft, "tools">): OwnOffer | undefined {
   return tools.kind === "offered" ? tools.offer : undefined;
 }

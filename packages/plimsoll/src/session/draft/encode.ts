@@ -7,7 +7,7 @@ import { wireOfMessage } from "../../wire/detect.ts";
 import type { Wire } from "../../wire/format/wire.ts";
 import { wires } from "../../wire/wires.ts";
 
-/** Checked in `append` and not in `prepare`, so that a message that cannot be sent does not block others. */
+/** Messages are checked in `append` and not in `prepare`, so that a message that cannot be sent does not block others. */
 export function checkMessage(message: unknown): JsonObject | Message {
   try {
     const copy: unknown = JSON.parse(JSON.stringify(message));

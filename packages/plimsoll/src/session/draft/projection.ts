@@ -1,4 +1,4 @@
-/** Projects the number of tokens that the provider would count for a request, and gets the guard's verdict on it. */
+/** Projects the number of tokens that the provider would count for a request, and gets the guard's verdict on that request. */
 
 import type { ByComponent } from "../../budget/calibrate.ts";
 import {
@@ -54,7 +54,10 @@ export interface AssessedView {
   readonly verdict: Verdict;
   /** The limit for a request with this head. */
   readonly limit: number;
-  /** The limit was raised because the head is too large for it. Fullness is then a share of the room that the head leaves. */
+  /**
+   * Whether the limit was raised because the head is too large for it. If so, fullness is the used share of the room beside the
+   * head.
+   */
   readonly isBesideHead: boolean;
   readonly projection: Projection;
   readonly measurement: Measurement;
@@ -80,14 +83,14 @@ export function assessView(
 const doubt = { unreported: 2.5, reported: 1.5 };
 
 interface Counted {
-  /** Before calibration. */
+  /** Plimsoll's own count, before calibration. */
   readonly measured: Measurement;
   readonly measurement: Measurement;
 }
 
 /**
- * If the provider has already counted this conversation, its count is the truth, and Plimsoll estimates only
- * the change since then. Before the target's first report, the whole projection is an estimate.
+ * If the provider has already counted this conversation, Plimsoll starts from that count and estimates only the change since
+ * then. Before the target's first report, the whole projection is an estimate.
  */
 function projectionOf(world: CalibrationWorld, draft: Draft, counted: Counted): Projection {
   const [target] = draft.targets;
@@ -130,8 +133,8 @@ interface Reported {
 }
 
 /**
- * The provider's last count plus the change since then. If any component shrank, the projection is the higher of this
- * figure and the estimate, because the count of a whole request says little about the part of it that is left.
+ * The provider's last count plus the change since then. If any component shrank, the projection is the higher of this figure and
+ * the estimate, because a count of the whole request does not tell how many of those tokens were in the removed part.
  */
 function projectionFrom(
   { calibrations }: CalibrationWorld,
@@ -165,14 +168,14 @@ function changeSince({ estimated }: Basis, now: ByComponent, factors: ByComponen
   };
 }
 
-/** The lowest likely change: an addition may be smaller than estimated, and a removal larger. */
+/** The lowest likely change. Estimates are rough: an addition may be smaller than estimated, and a removal may be larger. */
 function lowest(tokens: number): number {
   return tokens < 0 ? tokens * doubt.unreported : tokens / doubt.unreported;
 }
 
 /**
- * The lowest count to expect from the provider. Estimates may be too high, so they are divided by a margin.
- * An exact count is lowered only if the provider's reports are lower.
+ * The lowest count to expect from the provider. Estimates may be too high, so they are divided by a margin. Exact counts are not
+ * divided, but if calibration makes such a count lower, the lower count is used.
  */
 function leastOf({ measured, measurement }: Counted, isGuess: boolean): number {
   const margin = isGuess ? doubt.unreported : doubt.reported;
@@ -195,10 +198,13 @@ export function firstWordsTokens({ path, log }: Pick<Draft, "path" | "log">): nu
   return 0;
 }
 
-/** Number of messages to search. Instructions may come before the user's first message, but not much else. */
+/** How many messages are searched for the user's first message. Usually only a few instructions come before that message. */
 const firstWordsWithin = 16;
 
-/** A server that cuts silently never reports that a request is too long. For such a server, Plimsoll trusts the full estimate. */
+/**
+ * A server that cuts silently never reports that a request is too long. For such a server, the full estimate is also the lowest
+ * count.
+ */
 function withCare({ cutsSilently }: Target, projection: Projection): Projection {
   return cutsSilently ? { ...projection, least: projection.tokens } : projection;
 }

@@ -26,7 +26,10 @@ export interface Candidate {
   readonly sized: Sized;
 }
 
-/** unvalidated: the validator itself failed. pointless: the caller found that the resulting view is not worth it. */
+/**
+ * unvalidated: the validator itself failed. pointless: the caller rejected the resulting view, for example because it is no
+ * smaller.
+ */
 export type Proposed =
   | ValidCandidate
   | UnvalidatedCandidate
@@ -46,7 +49,7 @@ export interface ProposalWorld extends Validator {
   readonly facts: FactsReader;
 }
 
-/** An edit of the draft's conversation, made in its turn. Default for `step`: the turn's id. */
+/** Makes an edit of the draft's conversation in the draft's turn. Default for `step`: the id of the turn. */
 export function editOn(
   { log, branch, path, turn }: Draft,
   made: Omit<EditMade, "anchor">,
@@ -56,7 +59,7 @@ export function editOn(
   return newEdit({ branch: branch.record.id, step, at: turn.at }, { anchor, ...made });
 }
 
-/** Contract: changes nothing. The validator, which costs most, is asked last. */
+/** Contract: changes nothing. The validator runs last, because it is the most expensive check. */
 export async function propose(
   world: ProposalWorld,
   draft: Draft,

@@ -1,6 +1,6 @@
 /**
- * From a view to messages: decides which elements of the client's conversation are replaced,
- * and by what. Every element that no patch names keeps the client's own bytes.
+ * Turns a view into patches, which replace elements of the client's conversation. Every element that no patch names keeps the
+ * client's own bytes.
  */
 
 import type { JsonValue } from "../../message/json.ts";
@@ -34,12 +34,16 @@ export interface Rendering {
   readonly ownTextPlacement: WireEdit["ownTextPlacement"];
   /** Text after the last message. It is not an edit, so the next request does not contain it. */
   readonly lastWords?: string;
-  /** The request has no tools, so it must not contain calls to Plimsoll's tools. Answers stay as the client knows them. */
+  /**
+   * Whether the request has no tools. It must then contain no calls to Plimsoll's tools, and answers stay as the client knows
+   * them.
+   */
   readonly isWithoutOwnTools?: boolean;
   /** Whether the provider defers tools itself. If undefined, searches in the provider's own form stay as the model made them. */
   readonly isNative?: boolean;
   /**
-   * Whether a tool is in the request's tool list. A provider that defers tools itself requires this of every tool a search names.
+   * Whether a tool is in the request's tool list. A provider that defers tools itself requires that the list contains every tool
+   * that a search result names.
    */
   readonly isListed?: (name: string) => boolean;
 }
@@ -59,7 +63,7 @@ export function renderView(
   }
   if (rendering.lastWords !== undefined)
     canvas.note(conversation.length - 1, { text: rendering.lastWords });
-  // Last, because results of Plimsoll's own tools may be joined to the next message in its final form.
+  // Answers are rendered last, because results of Plimsoll's own tools may be joined to the next message in its final form.
   renderAnswers(canvas, view, rendering);
   return canvas.patches();
 }
@@ -80,7 +84,7 @@ function ownTextsIn({ gaps, notes }: View): readonly PlacedText[] {
   ].toSorted((left, right) => left.at - right.at);
 }
 
-/** Shows answers either in full, with the lookups that the client does not know of, or in the client's words again. */
+/** Shows each answer in full, with its lookups. If the lookups were reverted or cannot be shown, shows the client's words. */
 function renderAnswers(
   canvas: Canvas,
   { expansions, contractions, tools }: View,
@@ -175,7 +179,9 @@ class Canvas {
     this.#patches.push({ first: gap.first, end: gap.last + (isJoined ? 2 : 1), elements });
   }
 
-  /** After a cut, the two messages around it may have to become one. */
+  /**
+   * When messages are removed, the messages before and after the gap may have to become one. Returns true if they were joined.
+   */
   #join(before: number, behind: number): boolean {
     const [first, second] = [this.#bytesAt(before), this.#bytesAt(behind)];
     if (first === undefined || second === undefined || this.#isGone(behind)) return false;
@@ -200,7 +206,9 @@ class Canvas {
       this.#patches.push({ first: after + 1, end: after + 1, elements: [this.#ownMessage(own)] });
   }
 
-  /** All or nothing: if any inner message cannot be loaded, the answer stays as the client knows it. */
+  /**
+   * Shows the inner rounds in place of an answer. If any of their messages is not loaded, the answer stays as the client sent it.
+   */
   expand({ first, last, inner, isInPieces }: Expansion, isSearched: boolean): void {
     const innerMessages = inner.flatMap((seq) => this.#conversation.innerAt(seq) ?? []);
     const { wire } = this.#rendering;
@@ -271,8 +279,8 @@ class Canvas {
   }
 
   /**
-   * Moves the client's cache mark from removed messages to the text that
-   * replaces them. If there are several marks, the last one wins.
+   * The client's cache mark in messages that are removed. It moves to the text that replaces them. If there are several marks,
+   * the last one is used.
    */
   #markIn(gap: Range): OwnText["mark"] {
     if (!this.#conversation.mayCarryMark(gap)) return undefined;
@@ -300,7 +308,7 @@ class Canvas {
   }
 }
 
-/** Adds one patch after all others. */
+/** Adds a patch for the end of the conversation. */
 export function withPatch(patches: readonly Patch[], last: Patch): readonly Patch[] {
   return mergeNeighbours([...patches, last]);
 }
@@ -325,7 +333,7 @@ export interface BodyChanges {
   readonly tools?: VisibleTools;
 }
 
-/** The client's body with other messages and nothing else changed. */
+/** The client's body with these changes. All other bytes stay the same. */
 export function patchBody(
   body: Uint8Array,
   slices: BodySlices,
@@ -339,7 +347,7 @@ export function patchBody(
   ]);
 }
 
-/** Changes outside the conversation. */
+/** The changes to fields and tools, which are outside the conversation. */
 function splicesBeside(
   slices: BodySlices,
   names: FieldNames,
@@ -367,7 +375,10 @@ export function withToolsInMessage(
   return { ...changes, patches: mergeNeighbours([...before, patch, ...behind]) };
 }
 
-/** Even a complete list does not replace the client's brackets, only the bytes from its first tool to its last. */
+/**
+ * Replaces the bytes from the first tool to the last, or appends tools after the last one. The brackets of the client's list
+ * stay.
+ */
 function toolSplices(
   listed: readonly Slice[],
   { elements, isWhole }: VisibleTools,
@@ -408,7 +419,7 @@ function spliceOf(
   const from = elements[first];
   const last = elements[end - 1];
   if (end > first) return from && last && { start: from.start, end: last.end, text: joined(added) };
-  // An insertion brings its own comma.
+  // The text of an insertion includes the comma that separates it from its neighbour.
   const before = elements[first - 1];
   if (before !== undefined)
     return { start: before.end, end: before.end, text: joined([new Uint8Array(), ...added]) };

@@ -14,7 +14,7 @@ export interface StoredMessages {
   readonly bodies: ReadonlyMap<number, Uint8Array>;
 }
 
-/** Bodies by message number. A system prompt among the messages is taken from the client's last request. */
+/** Loads message bodies by message number. Leading system messages are taken from the client's last request. */
 export async function storedBodies(
   store: Pick<Store, "bodies" | "head">,
   session: string,
@@ -29,7 +29,10 @@ export async function storedBodies(
   return bodies;
 }
 
-/** Stored messages have the cache marks of their first request. The client moves its marks every turn, so these are ignored. */
+/**
+ * The path of stored messages. Their cache marks are ignored, because they come from the first request, and clients move marks
+ * every turn.
+ */
 export function storedPath(
   { log, branch, nodes, bodies }: StoredMessages,
   learned?: readonly LogMessage[],

@@ -15,9 +15,9 @@ export interface Unsent extends Pick<Draft, "turn" | "log" | "branch" | "path" |
   readonly target: Target;
   readonly provider: string;
   readonly model: string;
-  /** The messages of the path, counted. */
+  /** The messages of the path, with their token counts. */
   readonly learned: readonly LogMessage[];
-  /** How far these counts can be trusted. */
+  /** How certain these token counts are: exact, estimated, or an upper bound. */
   readonly certainty: Count["certainty"];
 }
 

@@ -1,4 +1,4 @@
-/** Validates a view. Only faults that the client's own body does not have count against it. */
+/** Validates a view. Faults that the client's own body has too are ignored. */
 
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { errorMessage } from "../../message/error.ts";
@@ -20,7 +20,7 @@ export type Validity =
   | { readonly kind: "invalid"; readonly reason: string }
   | { readonly kind: "unknown"; readonly reason: string };
 
-/** Above this size, Plimsoll lets other work run before it composes the second body. */
+/** If a body has more characters than this, Plimsoll lets other work run before it composes the second body. */
 const largeChars = 1_048_576;
 
 export interface Validator {
@@ -29,7 +29,7 @@ export interface Validator {
   readonly validateAside?: (input: RuleTexts) => Promise<readonly Finding[]>;
 }
 
-/** Reports only faults that the client's own body does not have. */
+/** Validates a view. Reports only faults that the client's own body does not have. */
 export function validateView(world: Validator, draft: Draft, sized: Sized): Promise<Validity> {
   return validityOf(async () => {
     const { headers, compose } = draft.request;
@@ -59,8 +59,8 @@ function uneditedPatches(draft: Draft, { view, tools: visibleTools }: Sized): re
 }
 
 /**
- * Validates a view that was valid before and has only grown. It is first validated alone, because it is far
- * smaller than the client's body. Only if that finds a fault is it compared with the client's own body.
+ * Validates a view that was valid before and has only grown. First validates only the view, because it is far smaller than the
+ * client's body. If there is a fault, compares the view with the client's own body.
  */
 export async function validateAgain(
   world: Validator,
@@ -85,7 +85,7 @@ function sentBody(draft: Draft, { patches, tools }: Sized): RuleTexts {
   };
 }
 
-/** The rule that a reason names, if any. Failures are reported as text; metrics count them by rule. */
+/** The rule that a reason names, or undefined. Failures are reported as text, but metrics count them by rule. */
 export function brokenRule(reason: string): string | undefined {
   const rule = /\brule (\S+) would be broken/.exec(reason)?.[1];
   return rule !== undefined && Object.hasOwn(rules, rule) ? rule : undefined;

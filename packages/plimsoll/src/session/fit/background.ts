@@ -1,11 +1,12 @@
-/** Background work: one task after the other, while requests continue. */
+/** Runs background tasks one after the other, while requests continue. */
 
 import { setImmediate as nextTick } from "node:timers/promises";
 import { Queue } from "../../bounds/queue.ts";
 
 export interface Background {
   /**
-   * Contract: never throws; failures of the work are reported. Returns false and skips the work if too many tasks are waiting.
+   * Contract: never throws; if the work fails, the failure is reported. Returns false and skips the work if too many tasks are
+   * waiting.
    */
   run(work: () => Promise<void>): boolean;
   /** Resolves when all work that was started is done. */

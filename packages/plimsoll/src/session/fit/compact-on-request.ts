@@ -12,7 +12,7 @@ const mostShare = 0.6;
 
 export interface CompactedAsAsked {
   readonly fitted: Fitted;
-  /** Answer for the model. */
+  /** The answer that the model gets to its call. */
   readonly text: string;
 }
 
@@ -26,7 +26,7 @@ export async function compactAsAsked(
   const visibleBefore = visibleMessageCount(draft);
   const after = await compactedOnRequest(world, draft);
   const made = log.edits.filter(({ seq }) => !known.has(seq));
-  // A compaction that does not help is not sent.
+  // If the compaction does not help, the request stays as it was.
   const isBetter = after.refusal === undefined && !after.isFinal && made.length > 0;
   if (!isBetter)
     return {

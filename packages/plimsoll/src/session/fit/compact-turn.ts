@@ -49,13 +49,14 @@ export async function compactTurn(
   const after = assessView(world, draft, compaction.sized, guard);
   const verdict = assessAfter({ ...guard, projection: after.projection });
   const compacted = { before: after, guard, isOurs: false };
-  // The compaction of a refused request must not be stored. That of a request that is sent must be stored first.
+  // If the request is refused, its compaction must not be stored. Otherwise the compaction must be stored before the request is
+  // sent.
   if (verdict.kind === "refuse") {
     remember(draft.branch, { kind: "wishes-taken" });
     return lastResort(world, draft, compaction.sized, compacted);
   }
   world.closing.throwIfAborted();
-  // Saved together with the edits, in one transaction.
+  // This note is saved together with the edits, in one transaction.
   remember(draft.branch, { kind: "wishes-taken" });
   if ((await commitCompaction(world, draft, compaction)) === "unsaved") {
     reportDegraded(draft, "view", "the store could not keep the content that would be removed");
@@ -71,7 +72,7 @@ export async function compactTurn(
   });
 }
 
-/** Nothing can be removed. Plimsoll remembers the size at which that happened, so that it does not try again at once. */
+/** Called if nothing can be removed. Remembers the size of the request, so that Plimsoll does not try again at once. */
 function withNothingFound(
   world: LastResortWorld,
   draft: Draft,
@@ -93,7 +94,7 @@ interface Making {
   readonly startedAt: number;
 }
 
-/** The compaction is stored. Reports it to observers and records it in the branch's memory. */
+/** Called after a compaction is stored. Reports it to observers and records it in the branch's memory. */
 async function recordMade(
   world: ReportWorld & CalibrationWorld & Pick<FitWorld, "now">,
   draft: Draft,
@@ -119,7 +120,7 @@ async function recordMade(
   branch.isSummaryWanted = true;
 }
 
-/** For the report: the reason, and the savings if money was the reason. */
+/** The reason for a compaction, and its cost and savings if they are known. */
 function whyMade({
   isOverMedia,
   timing,

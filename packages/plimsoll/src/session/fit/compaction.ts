@@ -15,18 +15,18 @@ import type { WatchPhases } from "./phases.ts";
 
 export interface CompactionWorld extends Validator {
   readonly facts: FactsReader;
-  /** False if nothing is stored. Then there are no handles. */
+  /** Whether removed content is stored. If false, there are no handles. Default: true. */
   readonly hasArchive?: boolean;
   readonly sign: Sign;
   readonly areas: readonly PriorityArea[];
   readonly store: Pick<Store, "clientSpellingSizes">;
-  /** Makes receipts elsewhere, for example in a thread. If absent, they are made here. */
+  /** Makes receipts outside this thread. If absent, they are made in this thread. */
   readonly makeReceipt?: (work: ReceiptWork) => Promise<Receipt>;
   /** Loads the data that `count` needs, so that the same text gets the same count in every process, at any time. */
   readonly prepareCount: () => Promise<void>;
-  /** Notifies observers. Absent if nothing is recorded. */
+  /** Notifies observers of the progress. Absent if nothing is recorded. */
   readonly watch?: WatchPhases | undefined;
-  /** Aborted when Plimsoll shuts down. Running compactions stop then. */
+  /** Aborted when Plimsoll shuts down, which stops running compactions. */
   readonly closing?: AbortSignal;
 }
 
@@ -36,7 +36,7 @@ export interface Compaction {
   readonly clientSpellings: readonly ClientSpelling[];
   readonly strategies: readonly string[];
   readonly sized: Sized;
-  /** Failures during the compaction. They do not harm the request. */
+  /** Descriptions of failures during the compaction. These failures do not stop the request. */
   readonly failures: readonly string[];
 }
 

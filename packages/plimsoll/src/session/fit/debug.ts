@@ -81,7 +81,7 @@ export function debugGuard(
     ...targetFields(draft.targets[0]),
     status: verdict.kind,
     blocked: draft.targets
-      // A window of unknown size blocks nothing.
+      // If the size of a target's window is unknown, the window blocks no request.
       .filter(({ limit }) => isLimited || limit.windowSource !== "fallback")
       .map((target) => ({
         ...targetFields(target),

@@ -1,7 +1,8 @@
 /**
- * Defers tools if the tool list takes too much of the window. The list is chosen once and kept stable, even if the client's
- * list changes, because it comes first in the prompt and any change invalidates the provider's cache. Searches add to it.
- * Plimsoll chooses again with a compaction, if the list has become too large, or if all tools fit again.
+ * Defers tools if the tool list takes too much of the window. Plimsoll selects the listed tools once and keeps this list stable,
+ * even if the client's list changes. The list comes first in the prompt, so any change to it invalidates the provider's cache.
+ * Searches add tools to it. Plimsoll selects again with a compaction, if the list has become too large, or if all tools fit
+ * again.
  */
 
 import type { Config } from "../../config/schema.ts";
@@ -30,11 +31,11 @@ import { isNeeded, type OwnOffer } from "../tools/own-tools-offer.ts";
 import type { Compaction } from "./compaction.ts";
 
 const usualShare = 0.1;
-/** The note of a selection that defers nothing. */
+/** The note text of a selection that defers no tools. */
 const nothingDeferred = "";
-/** Share of the tools' room to fill at first. The rest is for tools that the model finds later. */
+/** Share of the tools' room that the first selection may fill. The remaining room is for tools that the model finds later. */
 const firstShare = 0.75;
-/** Maximum number of times the room is reduced until an exact count fits. */
+/** Maximum number of times that the room is reduced because an exact count did not fit. */
 const triesMax = 4;
 
 /** Maximum number of tokens that all tools of a request may take. */
@@ -46,7 +47,7 @@ function mostIn(world: Pick<ToolWorld, "config">, draft: Draft): number {
   return mostToolTokens(world.config, guardOf(world, draft).limit);
 }
 
-/** The room left for deferrable tools after all other tools and Plimsoll's own. */
+/** The room for deferrable tools, after all other tools of the client and Plimsoll's own tools. */
 export async function roomFor(
   { catalogue, own }: RequestTools,
   { wire }: Pick<Draft, "wire">,
@@ -97,7 +98,8 @@ export async function deferTools(world: ToolWorld, draft: Draft): Promise<void> 
 }
 
 /**
- * fewer: there are more tools than the provider accepts. smaller: they take too many tokens. all: there is room for all of them.
+ * fewer: there are more tools than the provider accepts. smaller: the tools take too many tokens. all: there is room for all
+ * tools.
  */
 type Adjustment = "as it is" | "fewer" | "smaller" | "all";
 
@@ -129,7 +131,9 @@ function firstAdjustment(
   return measured.components.tools.tokens > most ? "smaller" : "as it is";
 }
 
-/** The client's tools may have changed, or the window may have turned out to be smaller. */
+/**
+ * Checks whether an existing selection must change, because the client's tools or the known size of the window may have changed.
+ */
 async function laterAdjustment(
   { wire, measured }: Draft,
   { offer, catalogue, most, selected }: AdjustmentInput & { readonly selected: ToolSelection },
@@ -139,7 +143,7 @@ async function laterAdjustment(
   const count = catalogue.tools.length + offer.elements.length + 1;
   const isRoomy = all <= most * firstShare && count <= maxTools;
   if (isRoomy && catalogue.deferred(selected).length > 0) return "all";
-  // Tools that the provider learned of inside the conversation are not part of the list.
+  // If the provider defers tools itself, it gets found tools inside the conversation. They are then not part of the list.
   const list = await catalogue.list(catalogue.isNative ? { ...selected, loaded: [] } : selected);
   const isTooMany = !catalogue.isNative && list.elements.length > maxTools;
   const mayGo = [...selected.kept, ...selected.loaded].some(catalogue.has);
@@ -158,7 +162,7 @@ interface Chosen {
 interface Committing {
   readonly catalogue: Catalogue;
   readonly chosen: Chosen;
-  /** Tokens of the client's own list. */
+  /** Tokens of the client's whole tool list. */
   readonly all: number;
 }
 
@@ -213,7 +217,7 @@ interface Choosing extends RequestTools {
   readonly lastUse: LastUse;
 }
 
-/** Selects by estimates first. Then counts exactly, and selects again with less room if the estimates were too low. */
+/** Selects tools by estimated sizes. Then counts the list exactly, and if it is too large, selects again with less room. */
 async function chooseWithin(draft: Pick<Draft, "wire">, choosing: Choosing): Promise<Chosen> {
   const { catalogue, own, most, lastUse } = choosing;
   let room = await roomFor(choosing, draft, Math.floor(most * firstShare));
@@ -242,11 +246,11 @@ function selectionOf(catalogue: Catalogue, own: OwnTools, selected: SelectedTool
 
 export interface AskedTools {
   readonly offer: OwnOffer | undefined;
-  /** The request's own settings for its tools. */
+  /** The settings in the request that concern its tools. */
   readonly request: Pick<WireRequest, "forbidsOwnTools" | "wantedTools">;
 }
 
-/** Decides which tools a request carries: the client's, plus Plimsoll's own if the model may choose freely. */
+/** Decides which tools a request contains: the client's tools, plus Plimsoll's own if the model may choose its tools freely. */
 export function withTools(
   world: ForcedWorld,
   draft: Draft,
@@ -259,9 +263,9 @@ export function withTools(
 }
 
 /**
- * If the client's tool choice is not free, Plimsoll cannot add its tools, so the model could
- * not search for deferred ones. The list then has all tools if they fit. Otherwise it has
- * those that Plimsoll would not defer, plus those that the client's choice names.
+ * If the client restricts the tool choice, Plimsoll cannot add its tools, so the model could not search for deferred tools. If
+ * all of the client's tools fit, the list contains all of them. Otherwise it contains the tools that Plimsoll would not defer,
+ * plus the tools that the client's tool choice names.
  */
 async function withFewerTools(
   world: ForcedWorld,
@@ -281,7 +285,7 @@ async function withFewerTools(
 
 type ForcedWorld = CalibrationWorld & Pick<ToolWorld, "config">;
 
-/** Whether the request fits with all of its tools, and the provider accepts that many tools. */
+/** Whether the request fits with all of its tools and the provider accepts so many tools. */
 function isFittingWhole(world: ForcedWorld, draft: Draft, { tools }: Catalogue): boolean {
   const { limit, thresholds } = guardOf(world, draft);
   const { total } = world.calibrations.correct(draft.log, draft.targets[0], draft.measured);
@@ -342,8 +346,8 @@ export function toolsEdit(
 
 /**
  * A compaction makes the provider read the conversation again anyway. So Plimsoll selects tools again: tools that were found and
- * called become regular ones, and tools that were found but never called are deferred again. If no tools were found, nothing
- * changes.
+ * called become regular ones, and tools that were found but never called are deferred again. If the model has found no tools, the
+ * selection stays.
  */
 export async function reselectTools(
   world: ProposalWorld & Pick<ToolWorld, "config">,
@@ -357,7 +361,7 @@ export async function reselectTools(
     return compaction;
   const { catalogue, own } = offer;
   const used = await lastUses(draft, selected);
-  // The tools found last are about to be called.
+  // The model is about to call the tools that it found last.
   const found = new Set(draft.branch.memory.found?.names);
   const lastUse: LastUse = (name) => (found.has(name) ? Number.MAX_SAFE_INTEGER : used(name));
   const most = mostIn(world, draft);

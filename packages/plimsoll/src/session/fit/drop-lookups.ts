@@ -6,8 +6,8 @@ import { editOn, propose } from "../draft/propose-edits.ts";
 import type { Compaction, CompactionTask, CompactionWorld } from "./compaction.ts";
 
 /**
- * Lookups are removed first, because they came from the archive. Otherwise an agent that works for hours without
- * hearing from its user would fill its window with them. Only the lookups for the newest answer stay.
+ * Lookups are removed first, because their content is still in the archive. Otherwise lookups would fill the window of an agent
+ * that works for hours without a message from its user. Only the lookups for the newest answer stay.
  */
 export async function withoutLookups(
   world: CompactionWorld,
@@ -27,7 +27,7 @@ export async function withoutLookups(
   return { ...state, edits: proposed.edits, sized: proposed.sized, strategies: [ownTools] };
 }
 
-/** Index where the model's last answer begins. On wires of items, an answer may be several messages. */
+/** Index of the first message of the model's last answer. On wires of items, an answer may consist of several messages. */
 function newestAnswer({ path, log }: Draft): number {
   const isModel = (index: number): boolean =>
     log.nodes.get(path.seqAt(index) ?? -1)?.role === "assistant";

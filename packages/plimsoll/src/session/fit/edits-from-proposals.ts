@@ -1,6 +1,6 @@
 /**
- * Turns proposals into edits: creates handles, extends ranges over the
- * gaps they touch, and records in the archive where content is.
+ * Turns proposals into edits: creates handles, extends ranges over the gaps they touch, and records in the archive where the
+ * removed content is.
  */
 
 import { setImmediate as nextTurn } from "node:timers/promises";
@@ -36,7 +36,7 @@ export interface EditMaking {
   readonly step: string;
   readonly strategy: string;
   readonly at: number;
-  /** Sizes in bytes of the client's spellings of answers that are already stored, by message number. */
+  /** Sizes in bytes of the client spellings that are already stored, by the number of the answer. */
   readonly clientSpellings: ReadonlyMap<number, number>;
   readonly hasArchive: boolean;
 }
@@ -47,7 +47,7 @@ export interface MadeEdits {
   readonly clientSpellings: readonly ClientSpelling[];
 }
 
-/** The fields that come from the draft. */
+/** Fills in the fields that come from the draft. */
 export function editMakingFor(
   { log, branch, wire, path, turn }: Draft,
   others: Omit<EditMaking, "log" | "branch" | "wire" | "path" | "step" | "at">,
@@ -55,10 +55,10 @@ export function editMakingFor(
   return { log, branch: branch.record.id, wire, path, step: turn.id, at: turn.at, ...others };
 }
 
-/** Maximum number of messages that must be read to find one position in removed content. */
+/** Maximum number of consecutive messages in one run. The archive always reads whole runs. */
 const messagesPerRun = 100;
 
-/** Amount of work for one proposal, in the unit of `Steps`, because its message has to be read. */
+/** Cost of one proposal in the unit of `Steps`. It is this high because the proposal's message has to be read. */
 const costPerProposal = 32;
 
 export async function makeEdits(
@@ -94,7 +94,7 @@ export async function makeEdits(
   return { edits, archive, clientSpellings };
 }
 
-/** One handle for many edits. It covers every message that the view will not show in full. */
+/** An archive entry whose handle is shared by many edits. It covers every message that the view will not show in full. */
 interface SharedEntry {
   readonly entry: ArchiveRecord;
   readonly clientSpellings: readonly ClientSpelling[];
@@ -316,7 +316,7 @@ function archivedRange(
   return { entry, clientSpellings };
 }
 
-/** Adjacent gaps become part of the new one, so that there is one notice in one place. */
+/** Extends a range over the gaps next to it, so that one notice replaces all of them. */
 function withGaps(
   { pathIndexes, view }: EditMaking,
   proposal: { readonly first: number; readonly last: number },
@@ -329,7 +329,7 @@ function withGaps(
   return { first: before?.first ?? range.first, last: behind?.last ?? range.last };
 }
 
-/** Where the archive finds these messages. Undefined if one of them is not in the log. Then there is no edit. */
+/** Tells the archive where these messages are. Undefined if one of them is not in the log. No edit is made in that case. */
 function sourceOf(
   making: EditMaking,
   indexes: readonly number[],
@@ -365,7 +365,8 @@ function bytesOf({ runs }: Extract<ArchiveSource, { kind: "messages" }>, message
 }
 
 /**
- * The client's spelling of an answer, if it differs from the log. The log has every other message exactly as the client sent it.
+ * The client's spelling of an answer, if it differs from the spelling in the log. Other messages never differ, because the log
+ * has them as the client sent them.
  */
 function spellingOf(
   { path }: EditMaking,
@@ -387,7 +388,7 @@ function ownText(
   return withHandle(textFor({ handle: entry.handle, ...taken }), entry);
 }
 
-/** Makes sure the model can reach the removed content, even if the strategy's text does not name the handle. */
+/** Adds the handle to a strategy's text that does not mention it, so that the model can read the removed content. */
 function withHandle(text: string, { handle }: ArchiveRecord): string {
   return text.includes(handle) ? text : `${text} ${markTexts.keptUnder(handle)}`.trim();
 }

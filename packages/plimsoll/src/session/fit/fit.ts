@@ -3,8 +3,8 @@
  *
  *   defer tools ─► view ─► offload huge results ─► guard ─► strategies ─► validator ─► commit ─► request to send
  *
- * Each step may fail. Plimsoll then takes the next lower rung: the last valid view; truncation, if the store can keep the removed
- * messages; the client's original, if it fits or nothing was ever edited; and finally the provider's own overflow error.
+ * If a step fails, Plimsoll takes the next fallback: the last valid view; then truncation, if the store can keep the removed
+ * messages; then the client's original, if it fits or if nothing was ever edited; and finally the provider's own overflow error.
  */
 
 import { assessAfter, effectiveLimit } from "../../budget/guard.ts";
@@ -51,19 +51,19 @@ const growthBeforeRetry = 1.03;
 const afterCutOff = 0.7;
 
 /**
- * The fit ladder. Plimsoll climbs down these rungs and stops at the first one that is enough:
+ * The fit ladder. Plimsoll takes these steps in order and stops at the first one that is enough:
  * 1. Prepare: defer tools that take too much of the window, take the last valid view, and turn huge new results into references.
  * 2. If the first target is too full and another one has room, send the view there and remove nothing more.
- * 3. If no compaction is due, send the request as it is. Above the warning threshold, a note tells the model once. A compaction
+ * 3. If no compaction is due, send the request as it is. Above the warning threshold, a note warns the model once. A compaction
  *    is due if the guard asks for one, if it saves money, if the last answer was cut off, if there is too much media, or if
  *    a fresh start is due.
- * 4. Make it smaller (make-smaller.ts): a fresh start if one is due, else the chain of strategies, on up to three levels.
- * 5. If it still does not fit, turn the largest unseen results into references and run the chain again.
+ * 4. Make the request smaller (make-smaller.ts): a fresh start if one is due, else the chain of strategies (up to three levels).
+ * 5. If the request still does not fit, turn the largest unseen results into references and run the chain again.
  * 6. If even the lowest likely count does not fit, recover as `recovery_mode` says. The default is a fresh start.
- * 7. Last resort (last-resort.ts): send it if the window may hold it and a short answer, send it as the final turn
- *    if the window may just hold it, and otherwise refuse it.
- * Each rung has a fixed number of attempts, so the ladder always ends: with a request to send, or with a refusal.
- * Invariant: a request never contains a new edit that the store has not kept. If the store fails, the old view is used.
+ * 7. Last resort (last-resort.ts): if the window may have room for the request and a short answer, send the request. If the
+ *    window may have room for the request alone, send it as the final turn. Otherwise refuse it.
+ * Each step has a fixed number of attempts, so the ladder always ends: with a request to send, or with a refusal.
+ * Invariant: a request never contains a new edit that is not stored. If the store fails, Plimsoll sends the old view.
  */
 export async function fitTurn(world: FitWorld, draft: Draft): Promise<Fitted> {
   await deferTools(world, draft);
@@ -86,7 +86,7 @@ export async function fitTurn(world: FitWorld, draft: Draft): Promise<Fitted> {
   return compactTurn(world, draft, start, { guard, before, isOverMedia: false, timing, ...most });
 }
 
-/** The request for another target that has room, because the first one is full. Nothing is removed. */
+/** The request for another target that has room. Used if the first target is too full. Nothing is removed. */
 function toOtherTarget(
   draft: Draft,
   start: Sized,
@@ -116,7 +116,7 @@ function compactionDueAnyway(
   return isOverMedia || isAfresh ? { isOverMedia } : undefined;
 }
 
-/** Whether a compaction would change nothing, or too little to justify one every turn. */
+/** Whether a compaction would change nothing, or too little to be worth repeating every turn. */
 function isStuck(draft: Draft, guard: Guard, before: AssessedView): boolean {
   return isLetGo(guard, before) || isExhausted(draft, before) || isWaiting(draft, guard, before);
 }
@@ -125,7 +125,7 @@ function mostOf({ mostTokens }: Extract<Timing, { readonly kind: "compact" }>) {
   return mostTokens === undefined ? {} : { mostTokens };
 }
 
-/** The world needed to size and validate a view and to tell whether it fits. */
+/** Everything needed to measure and validate a view and to tell whether it fits. */
 type ViewWorld = ProposalWorld & CalibrationWorld & Pick<FitWorld, "config">;
 
 /** The request exactly as the client sent it, regardless of its size. */
@@ -136,7 +136,8 @@ export async function untouched(world: ViewWorld, draft: Draft): Promise<Fitted>
 }
 
 /**
- * First rung: the view that was sent last time, plus the new messages. After an undo, or on another branch, the view may differ.
+ * First step of the ladder: the view that was sent last time, plus the new messages. After an undo, or on another branch, the
+ * view may differ from the one sent last time.
  */
 async function lastValidView(world: ViewWorld, draft: Draft): Promise<Sized> {
   const { log, branch, path } = draft;
@@ -148,12 +149,12 @@ async function lastValidView(world: ViewWorld, draft: Draft): Promise<Sized> {
   if (!isCheckDue(branch.memory)) return sized;
   const validity = await (isKnown ? validateAgain : validateView)(world, draft, sized);
   if (validity.kind !== "invalid") return sized;
-  // Makes Plimsoll validate the view again on the next turn, whatever happens to this one.
+  // This note makes Plimsoll validate the view again on the next turn, even if this turn fails.
   remember(branch, { kind: "view-invalid" });
   const whole = await sizeView(world.facts, draft, lookupsOnly(view));
   const { verdict } = assessView(world, draft, whole, guardOf(world, draft));
   if (verdict.kind !== "fits") {
-    // The view was valid once and nothing else would fit. Another compaction may repair it.
+    // This view is kept because it was valid before and nothing else would fit. Another compaction may repair it.
     reportDegraded(draft, "view", `the view is no longer valid: ${validity.reason}`);
     remember(branch, { kind: "must-compact" });
     return sized;
@@ -162,13 +163,16 @@ async function lastValidView(world: ViewWorld, draft: Draft): Promise<Sized> {
   return whole;
 }
 
-/** The original messages plus the model's lookups. Lookups record what happened and are not compaction decisions. */
+/**
+ * The original messages plus the model's lookups. Lookups stay because they are part of the conversation, not a decision of
+ * Plimsoll.
+ */
 function lookupsOnly({ edits, expansions, contractions }: View): View {
   const lookups = edits.filter(({ action }) => action.kind === "expand");
   return { ...wholeView, edits: lookups, expansions, contractions };
 }
 
-/** The client's next messages may make a valid view invalid. Plimsoll validates it again after 1, 2, 4, 8 … turns. */
+/** New messages from the client may make a valid view invalid, so Plimsoll validates the view again after 1, 2, 4, 8 … turns. */
 function isCheckDue({ checked }: BranchMemory): boolean {
   const turns = checked?.turns ?? 0;
   return turns === 0 || Number.isInteger(Math.log2(turns));
@@ -178,14 +182,14 @@ function isKnownView({ checked }: BranchMemory, view: View): boolean {
   return checked !== undefined && isSameMark(checked.view, markOf(view));
 }
 
-/** Whether the head alone exceeds the limit by Plimsoll's count, although the window may still hold it. */
+/** Whether the head alone exceeds the limit by Plimsoll's count, but the window may still have room for the request. */
 function isLetGo(guard: Guard, { verdict, projection }: AssessedView): boolean {
   return verdict.kind === "head" && assessAfter({ ...guard, projection }).kind === "fits";
 }
 
 /**
- * A budget that the head alone uses up cannot be kept. Plimsoll
- * then compacts because of the budget only once in this many turns.
+ * If the head alone exceeds a budget, no compaction can meet that budget. Plimsoll then compacts for the budget only once in this
+ * many turns.
  */
 const turnsForBudget = 5;
 
@@ -201,7 +205,7 @@ function isWaiting(
   return hasBudget && limit > budget && projection.tokens < ofWindow;
 }
 
-/** Whether the last compaction found nothing to remove, and the request has hardly grown since. */
+/** Whether the last compaction found nothing to remove and the request has hardly grown since then. */
 function isExhausted({ branch }: Draft, { verdict, projection }: AssessedView): boolean {
   const { exhaustedTokens } = branch.memory;
   return (
@@ -216,8 +220,8 @@ function hasTooMuchMedia({ targets: [{ media }] }: Draft, sized: Sized): boolean
 }
 
 /**
- * Called if the request fits as it is. Above the warning threshold Plimsoll tells the model, once each time the threshold is
- * crossed.
+ * Called if the request is sent as it is. If it is above the warning threshold, Plimsoll warns the model, once each time that the
+ * threshold is crossed.
  */
 async function settle(
   world: FitWorld,
@@ -230,7 +234,7 @@ async function settle(
   const [target] = draft.targets;
   const plain = { ...before, sized: start, target, outcome: outcomeOf(start) };
   if (isWarning) prepareSummary(world, draft, start);
-  // This request must carry all tools, so its size does not predict later ones.
+  // This one request must contain all tools, so its size says nothing about later requests.
   const isOnce = start.view.tools !== undefined && offerIn(draft) === undefined;
   const isQuiet =
     draft.request.hasServerSideHistory === true ||
@@ -257,8 +261,8 @@ function isWarned({ branch }: Draft, { view }: Sized): boolean {
 const takesOut: ReadonlySet<string> = new Set(["replace", "remove", "fold", "insert"]);
 
 /**
- * Called after the provider said "too long". Returns a request that is smaller by at least a tenth of everything
- * except the head, or one that asks for a shorter answer. Returns undefined if neither is possible.
+ * Called after the provider said "too long". Returns a request that is smaller by at least a tenth, not counting the head, or a
+ * request that asks for a shorter answer. Returns undefined if neither is possible.
  */
 export async function refit(
   world: FitWorld,
@@ -289,13 +293,13 @@ export async function refit(
   if (next.refusal !== undefined) return undefined;
   const isSmaller = next.measured.total <= mostTokens && !next.isFinal;
   if (!isShorter && !isSmaller) return undefined;
-  // This attempt removed nothing beyond the edits that the turn had already made.
+  // This attempt removed nothing more, so the outcome of the turn stays the same.
   return next.outcome === "edited" ? { ...next, outcome: sent.outcome } : next;
 }
 
 const smallerShare = 0.9;
 
-/** Maximum size of a request that counts as smaller: a tenth less, not counting the head, which cannot shrink. */
+/** Maximum size of the smaller request: a tenth less than before, not counting the head, which cannot shrink. */
 function smallerThan({ measured, projection }: Fitted): number {
   const scale = scaleBetween(measured.total, projection.tokens);
   const head = inOwnTokens(Math.min(projection.head, projection.tokens), scale);
@@ -303,11 +307,12 @@ function smallerThan({ measured, projection }: Fitted): number {
 }
 
 /**
- * If the provider has counted the request, Plimsoll does not compact again while the answer has at least this share of the reserve.
+ * If the provider has counted the request, Plimsoll does not compact again as long as the answer still has at least this share of
+ * the reserve.
  */
 const answerShare = 0.5;
 
-/** Whether shortening the answer to this length is enough, so that the request need not become smaller. */
+/** Whether it is enough to shorten the answer to this length, so that the request can stay as large as it is. */
 function isAnswerEnough(
   { branch, targets: [target] }: Draft,
   { projection, verdict }: AssessedView,
@@ -325,8 +330,8 @@ interface Refitting {
 }
 
 /**
- * Called if the window holds the request, but not an answer as long as the client wants. Returns the answer length that fits, or
- * undefined if it is no shorter than before.
+ * Called if the window has room for the request, but not for an answer as long as the client wants. Returns the answer length
+ * that fits, or undefined if that is no shorter than the length sent before.
  */
 function shorterAnswer(
   draft: Draft,

@@ -1,4 +1,6 @@
-/** The operations that make a draft fit. They run one at a time per session, so two turns never edit the same view at once. */
+/**
+ * The operations that make a draft fit. They run one at a time in each session, so two turns never edit the same view at once.
+ */
 
 import type { Draft } from "../draft/draft.ts";
 import { whileEditing } from "../log/edits.ts";
@@ -13,11 +15,11 @@ export interface Fitter {
   fit(draft: Draft): Promise<Fitted>;
   /** The request exactly as the client sent it, regardless of its size. */
   untouched(draft: Draft): Promise<Fitted>;
-  /** Called after the provider said "too long". Undefined: there is nothing smaller to send. */
+  /** Called after the provider said "too long". Resolves to undefined if there is nothing smaller to send. */
   afterOverflow(draft: Draft, overflowed: Overflowed): Promise<Fitted | undefined>;
-  /** Called when the model asks for room. */
+  /** Called when the model calls `compact_context`, or when its inner rounds no longer fit. */
   compactAsAsked(draft: Draft, before: Fitted): Promise<CompactedAsAsked>;
-  /** Called when the model searches for deferred tools. */
+  /** Called when the model calls `tool_search`. */
   findTools(draft: Draft, search: ToolSearch): Promise<FoundTools>;
 }
 

@@ -1,4 +1,7 @@
-/** Decides what is finally sent: a view that fits, a final turn, the client's original, or nothing. */
+/**
+ * Makes the final decision for a request that may not fit: send the view, send it as the final turn, send the client's original,
+ * or refuse.
+ */
 
 import { assessAfter } from "../../budget/guard.ts";
 import type { Measurement } from "../../budget/measure.ts";
@@ -35,11 +38,11 @@ import { type Debug, targetFields } from "./debug.ts";
 import type { ReportWorld } from "./report-compaction.ts";
 
 export interface FitWorld extends ReportWorld {
-  /** A model that writes summaries, if one is configured. */
+  /** The model that writes summaries, or undefined if none is configured. */
   readonly summariser?: Summariser;
   /** Aborted when Plimsoll shuts down. */
   readonly closing: AbortSignal;
-  /** Rough token count of a text, available immediately. */
+  /** Counts the tokens of a text roughly, but at once. */
   readonly count: (text: string) => number;
   readonly config: Config;
   readonly pricesOf: PricesOf;
@@ -58,11 +61,11 @@ export interface Fitted {
   readonly patches: readonly Patch[];
   /** The list of tools, if it differs from the client's. */
   readonly tools: VisibleTools;
-  /** The model may not call any more tools, and the request tells it so. */
+  /** Whether this is the final turn: the request tells the model that it may not call any more tools. */
   readonly isFinal: boolean;
   /** Size of the request as sent, before calibration. */
   readonly measured: Measurement;
-  /** In the provider's tokens. */
+  /** Size of the request as sent, in the provider's tokens. */
   readonly measurement: Measurement;
   readonly tokensBefore: number;
   readonly tokensAfter: number;
@@ -70,16 +73,16 @@ export interface Fitted {
   readonly projection: Projection;
   /** The limit that applied to the request. */
   readonly limit: number;
-  /** Size of the head, set if the limit was raised because of it. */
+  /** Size of the head in tokens, if the limit was raised because of the head. Otherwise undefined. */
   readonly headTokens?: number;
   /** Set if the request must not be sent: the tokens it would need, and the tokens available. */
   readonly refusal?: { readonly needTokens: number; readonly limitTokens: number };
 }
 
 /**
- * Called when nothing more can be removed, at least not now. A request that leaves room for an answer is sent. A request that the
- * window just holds is sent as the final turn. If a failure in Plimsoll prevented the compaction, a request that was never edited
- * is sent too, and the provider decides.
+ * Called when nothing more can be removed, at least not now. If the request leaves room for an answer, Plimsoll sends it. If the
+ * window has room for the request but hardly any for an answer, Plimsoll sends it as the final turn. If a failure in Plimsoll
+ * prevented the compaction and the request was never edited, Plimsoll sends it too, and the provider decides whether it fits.
  */
 export async function lastResort(
   world: LastResortWorld,
@@ -113,7 +116,7 @@ export async function lastResort(
   return {
     ...fitted(draft, { ...plain, outcome: "refused" }),
     refusal: {
-      // Includes the shortest answer, because a request that fills the window to its last token is also too long.
+      // The shortest possible answer is included, because a request that fills the whole window is also too long.
       needTokens: projection.tokens + outputTokensMin,
       limitTokens: target.limit.window,
     },
@@ -130,7 +133,7 @@ export function addedTokens(
   return Math.ceil(inProviderTokens(after.total - before.total, scale));
 }
 
-/** Maximum share of the remaining room for the closing instruction. The rest is for the answer. */
+/** Maximum share of the remaining room that the closing instruction may take. The answer gets the other tokens. */
 const closingShare = 0.25;
 
 /** Adds the closing instruction after the last message, if there is room. */
@@ -150,7 +153,7 @@ async function closingView(
     : sized;
 }
 
-/** Maximum answer length to request for a turn. Undefined if the client does not specify one. */
+/** Maximum answer length to ask the provider for. Undefined if the client sets no maximum. */
 export function outputToSend(
   { request: { output } }: Pick<Draft, "request">,
   { target, projection }: SentSize,
@@ -168,7 +171,7 @@ export interface ShortenedOutput {
   readonly sent: OutputSize;
 }
 
-/** The answer length that the client asked for and the shorter one to send. Undefined if the answer need not be shortened. */
+/** The answer length that the client asked for, and the shorter length to send. Undefined if the answer need not be shortened. */
 export function shortenedOutput(
   draft: Pick<Draft, "request">,
   fitted: SentSize,
@@ -209,7 +212,7 @@ export function outcomeOf({ patches, tools }: Sized): Outcome {
   return patches.length === 0 && !tools.isWhole ? "passthrough" : "edited";
 }
 
-/** Whether the client has started the assistant's answer itself, so that nothing may follow it. */
+/** Whether the client has written the beginning of the assistant's answer itself. If so, nothing may follow that beginning. */
 export function isBegun({ log, path }: Draft): boolean {
   return log.nodes.get(path.seqAt(path.length - 1) ?? -1)?.role === "assistant";
 }

@@ -19,15 +19,15 @@ import type { Catalogue } from "../tools/catalogue.ts";
 import { lastUses, mostToolTokens, type RequestTools, roomFor, toolsEdit } from "./defer-tools.ts";
 import { type Fitted, fitted } from "./last-resort.ts";
 
-/** Maximum number of tools that one search loads. Further matches are only named. */
+/** Maximum number of tools that one search loads. For further matches, the answer only gives their names. */
 const loadedMax = 5;
 const namedMax = 10;
-/** Maximum number of characters of a schema that the answer repeats. A longer schema is only in the tool list. */
+/** Maximum length in characters of a schema that the answer repeats. A longer schema appears only in the tool list. */
 const schemaCharsMax = 1500;
 const descriptionCharsMax = 600;
 /**
- * With a provider that defers tools itself, the list never changes, so no tool
- * has to make room for another. Whether the window has room is checked separately.
+ * The room for found tools if the provider defers tools itself. Its list never changes, so no tool has to make room for another.
+ * Whether the window has room is checked separately.
  */
 const roomBehind = { tokens: Number.POSITIVE_INFINITY, count: Number.POSITIVE_INFINITY };
 
@@ -38,11 +38,11 @@ export interface FoundTools {
 
 export interface ToolSearch {
   readonly query: string;
-  /** The turn as it is sent now. */
+  /** The request as it would be sent without this search. */
   readonly before: Fitted;
   /** Tokens of this turn's inner rounds so far. They are not part of `before`. */
   readonly innerTokens: number;
-  /** Another search has already changed the list, and no request has been sent since then. */
+  /** Whether an earlier search has changed the list and no request has been sent since then. */
   readonly isBehindAnother: boolean;
 }
 
@@ -81,7 +81,7 @@ interface LoadWorld extends ProposalWorld, EditStore, CalibrationWorld {
   readonly pricesOf: PricesOf;
 }
 
-/** The tools of a request and the current selection. Undefined if none are deferred. */
+/** The tools of a request and the current selection. Undefined if no tools are deferred. */
 function deferralIn(draft: Draft): Pick<Finding, "requestTools" | "selected"> | undefined {
   const offer = offerIn(draft);
   const catalogue = offer?.catalogue;
@@ -105,7 +105,7 @@ function noteFound(draft: Draft, names: readonly string[], reread: Rereading): v
   });
 }
 
-/** The turn as it is sent from now on. */
+/** The turn as Plimsoll will send it from now on. */
 function fittedWith(
   world: LoadWorld,
   draft: Draft,
@@ -122,7 +122,10 @@ interface Rereading {
   readonly priceUsd?: number;
 }
 
-/** Tokens that the provider must read again after a change of tools, and their price. Tools come before everything else. */
+/**
+ * Tokens that the provider must read again after the tools have changed, and the price of these tokens. Tools come first in the
+ * prompt, so everything after them must be read again.
+ */
 function rereading(
   { pricesOf }: Pick<LoadWorld, "pricesOf">,
   { targets }: Draft,
@@ -145,14 +148,14 @@ function foundBefore({ branch, turn }: Draft): readonly string[] {
 interface Finding {
   readonly requestTools: RequestTools;
   readonly selected: ToolSelection;
-  /** Best match first. */
+  /** Names of the matching tools, best match first. */
   readonly found: readonly string[];
   readonly search: ToolSearch;
 }
 
 /**
- * Loads as many of the best matches as the tools' share of the limit has room for,
- * counted exactly. Loads the best one in any case if the window has room.
+ * Loads as many of the best matches as fit into the tools' share of the limit, by an exact count. Loads the best match even if it
+ * does not fit into that share, as long as the window has room.
  */
 async function withFound(
   { config }: Pick<LoadWorld, "config">,
@@ -178,7 +181,7 @@ async function withFound(
   return undefined;
 }
 
-/** The best matches first, as long as the window has room for them. */
+/** The best matches that the window has room for, best match first. */
 function thatFit(
   { tools }: Catalogue,
   { found, search, most }: Pick<Finding, "found" | "search"> & { readonly most: number },
@@ -223,7 +226,7 @@ interface Found {
   readonly found: readonly string[];
 }
 
-/** A provider that defers tools itself has its own form for search results. */
+/** The answer to a search. If the provider defers tools itself, the answer has the provider's own form. */
 function answerFor(catalogue: Catalogue, { names, found }: Found): OwnAnswer {
   const blocks = catalogue.found(names);
   if (blocks.length > 0) return { text: toolSearchTexts.found(names), isError: false, blocks };

@@ -1,7 +1,8 @@
 /**
- * Makes a turn smaller. If a fresh start is due, that comes first. Otherwise Plimsoll runs the chain of strategies, a level
- * deeper if another compaction would soon follow. If the request still does not fit, it hides results that the model has not
- * seen, and then it recovers. If only a rough estimate says that the request is too large, Plimsoll stops after the chain.
+ * Makes a turn smaller. If a fresh start is due, Plimsoll tries that first. Otherwise it runs the chain of strategies. If the
+ * chain frees too little, Plimsoll runs it again, one level deeper. If the request still does not fit, Plimsoll hides results
+ * that the model has not seen, and then recovers. If only a rough estimate says that the request is too large, Plimsoll stops
+ * after the chain.
  */
 
 import { assessAfter } from "../../budget/guard.ts";
@@ -33,17 +34,17 @@ import { compact } from "./run-strategies.ts";
 import { type Timing, usualGoal } from "./when-to-compact.ts";
 import { mustRecover } from "./when-to-recover.ts";
 
-/** A compaction should not go below this share of its goal. It may stop a little above the goal instead. */
+/** A compaction should not reduce the request below this share of the goal. It may stop a little above the goal instead. */
 const shallowest = 0.86;
 /**
- * A compaction that frees less than this share, or comes within this many
- * turns after another, goes one level deeper instead of repeating.
+ * If a compaction frees less than this share of everything except the head, or follows another within this many turns, Plimsoll
+ * goes one level deeper.
  */
 const thrash = { freedShare: 0.1, turns: 3 };
 const deeper = 0.7;
-/** Plimsoll hides only as many results as are needed to make room for an answer of this many tokens. */
+/** When Plimsoll hides results, it hides only enough to make room for an answer of this many tokens. */
 const answerRoom = 2 * answerTokensMin;
-/** Beyond this level only a fresh start remains. */
+/** The deepest level of the chain. After this level, only a fresh start is left to try. */
 const deepestLevel = 2;
 
 export interface Compacting {
@@ -52,9 +53,9 @@ export interface Compacting {
   readonly isOverMedia: boolean;
   /** The reason for compacting now. */
   readonly timing?: Extract<Timing, { readonly kind: "compact" }>;
-  /** Maximum size in tokens, before calibration. */
+  /** Maximum size after the compaction, in tokens before calibration. */
   readonly mostTokens?: number;
-  /** The provider has refused a request larger than `mostTokens`. */
+  /** Whether the provider has refused a request that was larger than `mostTokens`. */
   readonly isRefused?: boolean;
   readonly mostBytes?: number;
 }
@@ -69,7 +70,7 @@ export interface Tried {
   readonly start?: Sized;
 }
 
-/** Removes as little as possible. If the result has no edits, nothing could be removed. */
+/** Makes a turn smaller, and removes as little as possible. If the result has no edits, nothing could be removed. */
 export async function makeSmaller(
   world: FitWorld,
   draft: Draft,
@@ -87,7 +88,9 @@ export async function makeSmaller(
   return orRecovery(world, draft, tried.start ?? start, { tried, compacting });
 }
 
-/** The reason why this turn starts afresh, or undefined. If there is one, overflows are counted from zero again. */
+/**
+ * The reason why this turn starts afresh, or undefined if it does not. If it does, the count of overflows starts from zero again.
+ */
 function whyAfresh(
   { now }: Pick<FitWorld, "now">,
   { log, branch }: Pick<Draft, "log" | "branch">,
@@ -98,8 +101,8 @@ function whyAfresh(
 }
 
 /**
- * Runs the chain of strategies, one level deeper than the last compaction if that was recent, and deeper again while too little
- * is freed.
+ * Runs the chain of strategies. Starts one level deeper than the last compaction if that was recent, and goes deeper while the
+ * chain frees too little or the request does not fit.
  */
 async function tryChain(
   world: CompactionWorld & CalibrationWorld & Pick<FitWorld, "strategies">,
@@ -129,7 +132,7 @@ async function tryChain(
   }
 }
 
-/** If the chain did not make the request fit, hides the largest results that the model has not seen and runs the chain again. */
+/** If the request does not fit after the chain, hides the largest results that are new to the model, and runs the chain again. */
 async function orWithoutFresh(
   world: FitWorld,
   draft: Draft,
@@ -150,7 +153,7 @@ async function orWithoutFresh(
   return { ...(await tryChain(world, draft, smaller, { ...compacting, before })), start: smaller };
 }
 
-/** If the chain is exhausted and the request still does not fit, starts afresh, provided that makes it smaller. */
+/** If the request still does not fit after the chain, starts afresh, provided that this makes the request smaller. */
 async function orRecovery(
   world: AfreshWorld & CalibrationWorld & Pick<FitWorld, "now">,
   draft: Draft,
@@ -193,7 +196,10 @@ function isOver(
   return assessAfter({ ...guard, projection }).kind !== "fits";
 }
 
-/** Whether the request probably does not fit. False before the provider's first report: estimates are rough until then. */
+/**
+ * Whether the request probably does not fit. Always false before the provider's first report, because estimates are rough until
+ * then.
+ */
 function isLikelyOver(
   world: CalibrationWorld,
   draft: Draft,
@@ -209,8 +215,8 @@ function isLikelyOver(
 }
 
 /**
- * Whether the provider has counted a good part of this conversation. A report on little more than a head says nothing about a
- * large result.
+ * Whether the provider has counted at least a quarter of this conversation. If it has counted little more than the head, that
+ * count says nothing about a large result.
  */
 function isReportedOf({ branch, targets }: Draft, { measured }: Sized): boolean {
   const { basis } = branch.memory;
@@ -226,7 +232,7 @@ const unreported = 1.5;
 
 type AfreshWorld = CompactionWorld & Pick<FitWorld, "config" | "count">;
 
-/** Replaces everything so far by one handover, or does what `recovery_mode` says instead. */
+/** Replaces the conversation so far with one handover, or does what `recovery_mode` says instead. */
 async function startAfresh(
   world: AfreshWorld,
   draft: Draft,
@@ -242,7 +248,7 @@ async function startAfresh(
   return { compaction, outcome: "recovered", level: 0, reason };
 }
 
-/** Follows `recovery_mode`. With "error" there are no strategies, and the guard decides what happens to the request. */
+/** The strategies for `recovery_mode`. For "error" there are none, so the guard decides what happens to the request. */
 export function recoveryStrategies(
   { config, count }: Pick<FitWorld, "config" | "count">,
   reason: string,
@@ -262,12 +268,12 @@ function scaleOf({ measured }: Sized, { projection }: AssessedView): TokenScale 
   return scaleBetween(measured.total, projection.tokens);
 }
 
-/** Size of the part that no compaction removes, in Plimsoll's tokens. */
+/** Size of the fixed part, which no compaction removes, in Plimsoll's tokens. */
 function headOf(start: Sized, before: AssessedView): number {
   return inOwnTokens(before.projection.head, scaleOf(start, before));
 }
 
-/** For observers: converts figures to the provider's tokens. */
+/** The limit and the token scale for progress events, whose figures are in the provider's tokens. */
 export function progressScaleOf(start: Sized, { before }: Compacting): ProgressScale {
   return { limit: before.limit, scale: scaleOf(start, before) };
 }
@@ -293,7 +299,7 @@ function goalOf(
   };
 }
 
-/** The goal for media. Set only if there are too many images and documents, or if the request has too many bytes. */
+/** The goal for media. Absent unless there are too many images and documents or the request has too many bytes. */
 function mediaGoal({ media }: Target, { isOverMedia, mostBytes }: Compacting): Pick<Goal, "media"> {
   if (mostBytes !== undefined) return { media: { ...media, maxBytes: mostBytes } };
   return isOverMedia ? { media } : {};

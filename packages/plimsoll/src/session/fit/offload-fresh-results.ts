@@ -1,7 +1,7 @@
 /**
- * Offloads results that the model has not seen. Normally the model sees each result once before it is hidden. A result is
- * hidden earlier if it is so large that it would crowd out everything else, or if the request does not fit even after
- * everything else removable is gone. A reference replaces it, and the model reads the parts it needs.
+ * Replaces results that the model has not seen with references. Normally the model sees each result once before Plimsoll hides
+ * it. A result is hidden earlier if it is so large that it would crowd out everything else, or if the request still does not fit
+ * after everything else that can be removed is gone. The model then reads the parts of the result that it needs.
  */
 
 import type { NewEdit } from "../../message/edit.ts";
@@ -27,11 +27,12 @@ import {
 import { type BriefWorld, briefOf } from "./result-preview.ts";
 
 /**
- * Returns the view to continue with. Contract: a result stays if the store
- * cannot keep it or if the provider would not accept the edit.
+ * Returns the view to continue with. Contract: if the store cannot keep a result, or if the provider would not accept the edit,
+ * the result stays in the view.
  */
 export async function offloadFresh(world: FitWorld, draft: Draft, start: Sized): Promise<Sized> {
-  // A library caller decides itself how much of a result to append, so none is offloaded on arrival.
+  // The caller of a library session decides itself how much of a result to append, so Plimsoll does not offload results on
+  // arrival.
   if (draft.request.hasServerSideHistory === true || draft.origin === "library") return start;
   return hide(world, draft, start, await oversizedResults(world, draft, start));
 }
@@ -88,7 +89,7 @@ async function editsFor(
       pathIndexes: leaving.map(({ index }) => index),
       sign: world.sign,
       strategy: "offload_fresh",
-      // Empty, because these are results, and only answers can be spelled differently by the client.
+      // No client spellings are needed, because clients spell only answers differently, and these are results.
       clientSpellings: new Map(),
       hasArchive: true,
     }),

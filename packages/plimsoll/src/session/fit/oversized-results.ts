@@ -1,4 +1,7 @@
-/** Results that the model has not answered yet: those too large to be shown even once, and those hidden only as a last resort. */
+/**
+ * Finds results that the model has not answered yet and that are too large to show even once, or that must be hidden as a last
+ * resort.
+ */
 
 import { inProviderTokens, scaleBy, type TokenScale } from "../../budget/token-scale.ts";
 import type { Message, Part } from "../../message/message.ts";
@@ -10,24 +13,27 @@ import { startOfNew } from "../log/path.ts";
 import { isInside, type View } from "../log/view.ts";
 import type { FitWorld } from "./last-resort.ts";
 
-/** A result that exceeds both of these is offloaded at once, unless `toolResponseMaxBytes` is set. */
+/**
+ * A result that exceeds both this size in bytes and this share of the limit is offloaded at once, unless `toolResponseMaxBytes`
+ * is set.
+ */
 const large = { bytes: 50 * 1024, ofLimit: 0.15 };
-/** Long texts never have more bytes per token than this, so larger results need not be counted. */
+/** A long text has at most this many bytes per token, so if a result has very many bytes, its tokens need not be counted. */
 const tokenBytesMax = 16;
-/** Results smaller than this many bytes are not offloaded on arrival. Compaction handles them. */
+/** Results smaller than this many bytes are not offloaded on arrival. A later compaction may shorten them. */
 const usualLeast = 4096;
-/** Maximum number of results to look at. One message has at most 128, but several messages of results may be new. */
+/** Maximum number of results to check. One message has at most 128 results, but several messages may be new. */
 const mostResults = 512;
 
 export interface ArrivingResult {
   readonly bytes: number;
-  /** Counts the result in the provider's tokens. Called only if bytes alone do not decide. */
+  /** Counts the result in the provider's tokens. Called only if the number of bytes is not enough to decide. */
   readonly tokens: () => number;
 }
 
 export interface ArrivalRules {
   readonly limit: number;
-  /** The setting `toolResponseMaxBytes`, if there is one. */
+  /** The setting `toolResponseMaxBytes`, or undefined if it is not set. */
   readonly maxBytes: number | undefined;
 }
 
@@ -49,7 +55,7 @@ interface FreshResult {
   readonly callId: string;
   readonly text: string;
   readonly bytes: number;
-  /** The result's share of the message's tokens. */
+  /** Estimated tokens of the result: its share of the message's tokens, by bytes. */
   readonly tokens: number;
 }
 
@@ -117,7 +123,7 @@ function roomOf(world: RoomWorld, draft: Draft): Room {
   return { limit: guardOf(world, draft).limit, scale: scaleBy(conversation) };
 }
 
-/** Texts of results after the model's last answer. */
+/** The results after the model's last answer, with their texts. */
 async function freshResults(
   draft: Draft,
   view: View,
@@ -171,10 +177,13 @@ function textsOf(
   );
 }
 
-/** Approximate size of a reference. */
+/** Approximate size of a reference, in tokens. */
 const referenceTokens = 160;
 
-/** Maximum number of messages to search for a result's call. It is in the model's last answer, shortly before the result. */
+/**
+ * Maximum number of messages to search for the call of a result. The call is in the model's last answer, shortly before the
+ * result.
+ */
 const callsLookedAt = 64;
 
 export function toolOf({ path, wire, log }: Draft, callId: string): string | undefined {

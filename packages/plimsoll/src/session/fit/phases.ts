@@ -1,6 +1,6 @@
 /**
- * Progress of a running compaction: nine phases for observers. These
- * events are live only; the result is a separate, stored event.
+ * Reports the progress of a running compaction to observers, in nine phases. These events are not stored. A separate, stored
+ * event reports the result.
  */
 
 import { setImmediate as nextTick } from "node:timers/promises";
@@ -17,17 +17,17 @@ export interface PhaseReport {
   /** Size of the request. All figures of a report are in the provider's tokens. */
   readonly tokens: number;
   readonly limit: number;
-  /** The size to reach. */
+  /** The size that the compaction aims for. */
   readonly goal?: number;
   readonly strategy?: string;
   readonly priority?: ContextBreakingUpdateEvent["priority"];
-  /** The compaction has ended and removed nothing. */
+  /** Whether the compaction has ended without removing anything. */
   readonly isSame?: boolean;
-  /** A person asked for it. */
+  /** Whether a person asked for the compaction. */
   readonly isByHand?: boolean;
 }
 
-/** Contract: resolves once the report has been written out, so that long work after it does not delay it. */
+/** Contract: resolves once the report has been written out, so that long work afterwards does not delay the report. */
 export type WatchPhases = (draft: Draft, report: PhaseReport) => Promise<void>;
 
 export function createPhaseWatch(bus: Pick<EventBus, "emit">, now: () => number): WatchPhases {
@@ -56,7 +56,7 @@ export function createPhaseWatch(bus: Pick<EventBus, "emit">, now: () => number)
   };
 }
 
-/** The phase of a strategy. Undefined if it has none. */
+/** The phase that is reported while a strategy runs. Undefined if there is none for this strategy. */
 export function phaseOf(strategy: string): CompactionPhase | undefined {
   if (strategy.startsWith("hybrid:")) return "hybrid";
   return phases.get(strategy);
@@ -122,7 +122,7 @@ function short(tokens: number): string {
   return tokens < 1000 ? String(tokens) : `${(tokens / 1000).toFixed(1)}k`;
 }
 
-/** Maximum number of characters per text to search for the name of an area. */
+/** How many characters of each text are searched for the name of an area. */
 const looksAt = 100_000;
 
 /** The area with the highest priority that the conversation mentions. */

@@ -1,4 +1,7 @@
-/** Asks a model for a summary in the background, before it is needed, and checks it against its source before anyone sees it. */
+/**
+ * Asks a model for a summary in the background, before one is needed. The summary is checked against its source before it is
+ * used.
+ */
 
 import { readEvidence } from "../../compact/evidence/evidence.ts";
 import { speechOf } from "../../compact/evidence/speech.ts";
@@ -11,12 +14,13 @@ import { remember } from "../log/log.ts";
 import type { ModelSummary } from "../models/summariser.ts";
 import type { FitWorld } from "./last-resort.ts";
 
-/** Share of the messages to summarise. The newest ones stay as they are. */
+/** Share of the messages to summarise, from the oldest on. The newest messages stay as they are. */
 const oldShare = 0.8;
 const summaryTokens = 1000;
 
 /**
- * Starts a summary above the warning threshold, at most once until the next compaction. Does nothing if no model is configured.
+ * Asks for a summary if the request is above the warning threshold, at most once until the next compaction. Does nothing if no
+ * model for summaries is configured.
  */
 export function prepareSummary(world: FitWorld, draft: Draft, start: Sized): void {
   const { summariser } = world;
@@ -24,7 +28,7 @@ export function prepareSummary(world: FitWorld, draft: Draft, start: Sized): voi
   const isWanted = branch.isSummaryWanted && branch.memory.summary === undefined;
   if (summariser === undefined || !isWanted) return;
   branch.isSummaryWanted = false;
-  // Until the summary is recorded, the session stays in memory, so that no other copy of it is read from the store meanwhile.
+  // Keeps the session in memory until the summary is recorded, so that no second copy of the session is read from the store.
   branch.summariesUnderWay++;
   const end = (): void => {
     branch.summariesUnderWay--;
@@ -32,7 +36,7 @@ export function prepareSummary(world: FitWorld, draft: Draft, start: Sized): voi
   const isTaken = world.background.run(async () => {
     const asked = await summaryTask(world, draft, start).catch(() => undefined);
     if (asked === undefined) return end();
-    // Nothing waits for the model, not even other background work.
+    // Nothing waits for the model's summary, not even other background work.
     void summariser.summarise({ ...asked.task, signal: world.closing }).then((made) => {
       const isQueued = world.background.run(() =>
         checkSummary(world, draft, { ...asked, made }).finally(end),
@@ -67,7 +71,10 @@ interface Written {
   readonly chain: string;
 }
 
-/** Only text that passed the fact check is ever shown. If the model failed, the check writes a summary itself. */
+/**
+ * Checks a model's summary and records it. A text that fails the check is never shown. In that case, or if the model failed, the
+ * check supplies a summary itself.
+ */
 async function checkSummary(
   world: Pick<FitWorld, "count" | "prepareCount" | "now" | "saver">,
   { branch, log, turn }: Draft,

@@ -28,25 +28,24 @@ export interface Overflowed {
   readonly attempt: number;
   readonly isBypassed: boolean;
   /**
-   * Tokens, by Plimsoll's count, of the lookups in this turn. They follow
-   * the messages of the request and are not part of the view.
+   * Plimsoll's count of the tokens of this turn's lookups. Lookups come after the client's messages and are not part of the view.
    */
   readonly lookedUpTokens?: number | undefined;
 }
 
 /**
  * The retry after an overflow.
- * What Plimsoll learns (`learnFrom`): if the error states the size of the input, the next projection starts from that figure,
- * and unless the turn contains lookups, it also corrects the token scale. If the error states the window, Plimsoll uses it
- * for an hour, provided it is smaller than the known window or the window was unknown. If it states neither, Plimsoll guesses a
- * window below the refused size, for this session. An error about bytes says nothing about tokens.
- * How often it tries again: at most twice per turn, and never for a bypassed request. Each time `refit` must find a request that
- * is smaller by at least a tenth of everything except the head, or an answer length that is shorter and may fit. Without a
- * retry, the branch compacts on its next turn. After more than two overflows within an hour it starts afresh.
- * What the client sees: the answer to the attempt that succeeded, or else the provider's own error. The proxy holds an answer
- * back until the model's first word, for at most five seconds, so a client does not notice the attempts that failed. Once a
- * stream has begun, an overflow in an inner round that cannot be retried ends the stream with an error event. A library caller
- * passes the error to `overflowed` and gets a smaller request, or undefined.
+ * What Plimsoll learns (`learnFrom`): if the error states the size of the input, the next projection starts from that size. If
+ * the turn contains no lookups, this size also corrects the token scale. If the error states a window, and the known window is
+ * larger or unknown, Plimsoll uses the stated window for an hour. If the error states neither figure, Plimsoll guesses a window
+ * below the refused size, for this session only. An error about bytes says nothing about tokens.
+ * How often Plimsoll tries again: at most twice per turn, and never for a bypassed request. Each time, `refit` must find a
+ * request that is at least a tenth smaller, not counting the head, or a shorter answer length that may fit. Without a retry, the
+ * branch compacts on its next turn. After more than two overflows within an hour, the conversation starts afresh.
+ * What the client sees: the answer to the attempt that succeeded, or else the provider's own error. The proxy sends nothing to
+ * the client until the model's first word, or until five seconds have passed, so the client does not notice failed attempts. If
+ * an inner round overflows after the stream has begun, and it cannot be retried, the stream ends with an error event. A library
+ * caller passes the error to `overflowed` and gets a smaller request, or undefined.
  * Invariant: Plimsoll never sends the refused request again; the view or the answer length is smaller each time.
  */
 export async function fitAgain(
@@ -55,7 +54,7 @@ export async function fitAgain(
   { fitted, overflow, attempt, isBypassed, lookedUpTokens = 0 }: Overflowed,
 ): Promise<Fitted | undefined> {
   const { branch, log } = draft;
-  // A request that had room and only asked for too long an answer does not mean that the conversation is too long.
+  // If the request itself had room and only asked for too long an answer, the conversation is not too long.
   if (overflow.kind !== "input+output")
     rememberInSession(log, { kind: "overflowed", at: context.now() });
   const target = learnFrom(context, draft, fitted, { overflow, attempt, lookedUpTokens });
@@ -78,7 +77,7 @@ export async function fitAgain(
 
 type OverflowReport = Omit<Overflowed, "isBypassed" | "lookedUpTokens">;
 
-/** Reports an overflow to observers and to the table of errors. */
+/** Reports an overflow to observers, and adds it to the table of errors. */
 export function announceOverflow(
   context: Pick<OverflowWorld, "now">,
   draft: Draft,
@@ -109,7 +108,9 @@ const belowTooMuch = 0.95;
 
 type Learning = Pick<Overflowed, "overflow" | "attempt"> & { readonly lookedUpTokens: number };
 
-/** A provider's own figures for its window and its token count are better than Plimsoll's assumptions. */
+/**
+ * Learns the window and the token count from the provider's error, because the provider's figures are better than assumptions.
+ */
 function learnFrom(
   context: Pick<OverflowWorld, "calibrations" | "targets">,
   draft: Draft,
@@ -126,7 +127,7 @@ function learnFrom(
     context.targets.learnWindow(target, limitTokens);
     rememberInSession(log, { kind: "window-named", target: target.key });
   }
-  // Without a figure, Plimsoll knows only that this request was too much.
+  // If the error states no figure, Plimsoll knows only that this request was too large.
   const isTooMuch = kind === "input" || kind === "input+output";
   if (limitTokens === undefined && input === undefined && isTooMuch) {
     const refused = { tokens: fitted.tokensAfter + lookedUpTokens, answer };
@@ -142,7 +143,10 @@ interface CountedInput {
   readonly lookedUpTokens: number;
 }
 
-/** Lookups are subtracted, because the next projection and Plimsoll's measurement cover the view alone. */
+/**
+ * Learns from the provider's count. Subtracts the lookups, because projections and Plimsoll's own measurement cover only the
+ * view.
+ */
 function learnCount(
   { calibrations }: CalibrationWorld,
   { log, branch }: Draft,
@@ -169,7 +173,7 @@ function guessWindow(
   rememberInSession(log, { kind: "window-guessed", target: key, tokens });
 }
 
-/** The same target, updated with everything known about it by now. */
+/** The same target, with everything that Plimsoll has learned about it since. */
 function resolvedAgain(
   targets: Pick<Targets, "resolve" | "narrowed">,
   { log, wire, request: { output } }: Draft,
@@ -186,15 +190,15 @@ function resolvedAgain(
 
 interface Refused {
   readonly tokens: number;
-  /** Maximum length of the answer that the request asked for. */
+  /** Maximum answer length that the request asked for, in tokens. */
   readonly answer: number;
 }
 
 /**
- * Guesses a window half-way between the most that the provider accepted and the size it refused, or a little below the refused
- * size if no smaller one was accepted. Some servers reserve room for the requested answer and others do not, and a refusal
- * without figures does not say which. A long answer is therefore shortened first, which costs nothing. If the provider still
- * refuses, the request itself is too long.
+ * Guesses the window. The guess is half-way between the largest size that the provider accepted and the size that it refused, or
+ * a little below the refused size if the provider has accepted no smaller one. Some servers reserve room for the requested
+ * answer, others do not, and a refusal without figures does not say which kind of server it is. So Plimsoll first shortens a long
+ * answer, which costs nothing. If the provider still refuses, the request itself is too long.
  */
 function windowBelow(
   { tokens, answer }: Refused,
@@ -209,7 +213,7 @@ function windowBelow(
   return Math.floor(used > 0 && used < tokens ? (used + tokens) / 2 : tokens * belowTooMuch);
 }
 
-/** An answer below this share of its request is not the reason why the request is too long. */
+/** If the requested answer is below this share of the request, the answer is not the reason why the request is too long. */
 const longAnswer = 0.05;
 
 /** The provider's count for the request alone, without the answer. */

@@ -1,4 +1,4 @@
-/** Reports a finished compaction: the event with its receipt. It is made after the request has been sent. */
+/** Reports a finished compaction in an event with a receipt. The receipt is made after the request has been sent. */
 
 import { shownTokens, type TokenScale } from "../../budget/token-scale.ts";
 import type { VisibleText } from "../../compact/evidence/coherence.ts";
@@ -25,7 +25,7 @@ export interface CompactionReport {
   readonly start: Sized;
   readonly milliseconds: number;
   readonly worth?: Worth;
-  /** Converts Plimsoll's tokens to the provider's, because people see the provider's. */
+  /** Converts Plimsoll's tokens to the provider's tokens, which are the tokens that people see. */
   readonly scale: TokenScale;
 }
 
@@ -81,7 +81,7 @@ export async function receiptOf(
   });
 }
 
-/** Maximum number of characters per text, about as much as a person would look at. */
+/** How many characters of each text are read for the receipt. This is about as much as a person would look at. */
 const longestText = 65_536;
 
 function readable({ message, number }: VisibleConversation["messages"][number]): {
@@ -107,7 +107,7 @@ function visibleTexts({ messages }: VisibleConversation): readonly VisibleText[]
   }));
 }
 
-/** Positions of Plimsoll's own texts, and whether each one is a summary or only names a handle. */
+/** Plimsoll's own texts in the view, with their positions. Each is either a summary or a text that only names a handle. */
 function ownTexts({ path }: Draft, { view }: Sized): readonly VisibleText[] {
   const at = (index: number): number => path.seqAt(Math.max(0, index)) ?? 0;
   return [

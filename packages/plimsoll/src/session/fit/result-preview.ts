@@ -1,6 +1,6 @@
 /**
- * The part of a large result that follows its reference, depending on
- * `tool_output_mode`: nothing, its two ends, or its highlights.
+ * The preview of a large result, which follows its reference. Depending on `tool_output_mode`, this is nothing, the beginning and
+ * end of the result, or its highlights.
  */
 
 import { readEvidence } from "../../compact/evidence/evidence.ts";
@@ -20,12 +20,12 @@ import { guardOf } from "../draft/projection.ts";
 import type { Summariser } from "../models/summariser.ts";
 import type { FitWorld } from "./last-resort.ts";
 
-/** Maximum size in bytes, and maximum shares of the result and of the limit. */
+/** Maximum size of a preview: in bytes, as a share of the result, and as a share of the limit. */
 const most = { bytes: 12_288, ofResult: 0.8, ofLimit: 0.05 };
 const bytesPerToken = 4;
 
 export interface Brief {
-  /** Tells the reference what follows it. */
+  /** The kind of preview that the text of the reference announces. Absent if there is no preview. */
   readonly followedBy?: FollowedBy;
   readonly text?: string;
 }
@@ -62,9 +62,9 @@ export async function briefOf(
   return { followedBy: "highlights", text: extract };
 }
 
-/** Maximum time a request waits for the model, regardless of the number of chunks. */
+/** Maximum time in milliseconds that a request waits for the model, for all chunks together. */
 const timeoutMs = 10_000;
-/** Length of the pieces in which the model gets a tool's text. It would see only part of a longer piece. */
+/** Number of characters in each piece of a tool's text that the model gets. The model would see only part of a longer piece. */
 const fencedChars = 4000;
 
 /** Asks the model for an extract. The extract must pass the same fact check as a summary. */

@@ -1,6 +1,7 @@
 /**
- * Runs a compaction: strategies propose edits one after the other until the goal is met. Plimsoll accepts a proposal if it makes
- * the request smaller and no less valid. Otherwise it drops the proposal, and the next strategy continues from the same state.
+ * Runs a compaction: strategies propose edits one after the other until the goal is met. Plimsoll accepts a proposal if the
+ * request becomes smaller and stays as valid as before. Otherwise it drops the proposal, and the next strategy starts from the
+ * same state.
  */
 
 import { sameScale, shownTokens } from "../../budget/token-scale.ts";
@@ -42,8 +43,8 @@ export async function compact(world: CompactionWorld, task: CompactionTask): Pro
 }
 
 /**
- * Plimsoll does not truncate if milder strategies have saved `savedShare` of the request and it fills at most `filledShare` of
- * the limit.
+ * Plimsoll does not truncate if milder strategies have saved `savedShare` of the request and the request now fills at most
+ * `filledShare` of the limit.
  */
 const enough = { savedShare: 0.3, filledShare: 0.8 };
 
@@ -98,7 +99,7 @@ type Announce = (
   conversation: VisibleConversation,
 ) => Promise<void>;
 
-/** Determines the priority area only once, because it has to search all texts of the conversation for it. */
+/** Determines the priority area only once, because this means searching all texts of the conversation. */
 function announcer(
   { watch, areas }: Pick<CompactionWorld, "watch" | "areas">,
   { draft, goal, progressScale = { limit: goal.limitTokens, scale: sameScale } }: CompactionTask,
@@ -127,22 +128,22 @@ function namedArea(
   return priority === undefined ? {} : { priority };
 }
 
-/** Maximum time for the proposals of one strategy, because a request must not wait forever. */
+/** Maximum time in milliseconds for the proposals of one strategy, because a request must not wait forever. */
 const proposalTimeoutMs = 10_000;
 
 function tooSlow(): never {
   throw new Error("it took too long");
 }
 
-/** Compares tokens, or media if media are the problem. */
+/** Whether one view is smaller than the other: it has fewer tokens or, if media is the problem, less media or fewer bytes. */
 function isSmaller({ media }: Goal, one: Sized, other: Sized): boolean {
   const hasFewer = media !== undefined && (one.media < other.media || one.bytes < other.bytes);
   return hasFewer || one.measured.total < other.measured.total;
 }
 
 /**
- * Reverts texts that no longer apply: a warning note after the compaction
- * that it announced, and a summary that a new one replaces.
+ * Edits that revert outdated texts: the warning note after the compaction that it announced, and a summary if a new one is
+ * proposed.
  */
 function spentTexts(
   draft: Draft,
@@ -162,7 +163,7 @@ function spentTexts(
         reason:
           strategy === warning
             ? "The compaction that the note announced has happened."
-            : "A newer summary replaces it.",
+            : "A newer summary replaces this one.",
       }),
     );
 }
@@ -219,7 +220,7 @@ async function editsFrom(
   return makeEdits(making, proposals);
 }
 
-/** Removes archive entries whose handle no edit names any more. */
+/** Adds the new edits to the compaction, and drops archive entries whose handle no edit names any more. */
 function withMade(state: Compaction, made: MadeEdits, { edits, sized }: Candidate): Compaction {
   const handles = new Set(edits.map(({ action }) => ("handle" in action ? action.handle : "")));
   return {
@@ -231,7 +232,10 @@ function withMade(state: Compaction, made: MadeEdits, { edits, sized }: Candidat
   };
 }
 
-/** Edits of this step whose handle the view no longer shows get the new handle, which covers their content too. */
+/**
+ * Gives the new summary's handle to edits of this step that have the old summary's handle. The new handle covers their content
+ * too.
+ */
 function underNewHandle(
   { edits }: Compaction,
   before: readonly NewEdit[],
@@ -251,8 +255,8 @@ function summaryHandle(edits: readonly NewEdit[]): string | undefined {
 }
 
 /**
- * The edits of this step so far, plus the reverts that they need. A new summary
- * replaces the previous one, even if this same step made the previous one.
+ * The edits of this step so far, plus the reverts that they need. If a new summary is proposed, the previous one is left out,
+ * even if this same step made it.
  */
 function pending(
   draft: Draft,
@@ -274,7 +278,7 @@ function pending(
   return [...made, ...spent];
 }
 
-/** Keeps only edits that save tokens: content that is shorter than its notice stays. */
+/** Keeps only edits that save tokens. If content is shorter than the notice that would replace it, the content stays. */
 function worthwhile({ media }: Goal, edits: readonly NewEdit[]): readonly NewEdit[] {
   const isKept = ({ action, tokensBefore, tokensAfter }: NewEdit): boolean =>
     action.kind === "insert" ||
@@ -283,7 +287,7 @@ function worthwhile({ media }: Goal, edits: readonly NewEdit[]): readonly NewEdi
   return edits.filter(isKept);
 }
 
-/** Sets the size of each edit's text. */
+/** Sets `tokensAfter` of each edit: the tokens of its text. */
 async function withSizes(
   { facts }: Pick<CompactionWorld, "facts">,
   { wire, targets }: Draft,

@@ -1,4 +1,4 @@
-/** The configured chain of strategies, with the tools of this process that it needs. */
+/** The configured chain of strategies, together with the services of this process that the strategies need. */
 
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { strategiesFor } from "../../compact/chain.ts";
@@ -34,7 +34,10 @@ export function usualChain(
   return [offloadFirst(config), ...chosen];
 }
 
-/** Emits each warning only once, because strategies run again and again. There are few different warnings. */
+/**
+ * Emits each warning only once, because strategies run many times. The set of warnings stays small, because few different ones
+ * exist.
+ */
 function createWarning(): (sentence: string) => void {
   const said = new Set<string>();
   return (sentence) => {
@@ -44,7 +47,7 @@ function createWarning(): (sentence: string) => void {
   };
 }
 
-/** The model is loaded on first use. If it is missing, Plimsoll reports that at first use and works with word vectors instead. */
+/** The embedding model is loaded on first use. If it is missing, Plimsoll reports this then, and uses word vectors instead. */
 function embedderOf({ embedder: place }: Config): { readonly embedder?: Embedder } {
   if (place === undefined) return {};
   let loading: Promise<Embedder> | undefined;
@@ -59,12 +62,12 @@ function offloadFirst({ agent, context_config }: Config): Strategy {
   const order = context_config?.breaking_strategy?.chain_order ?? [];
   return answeredResults({
     threshold: agent?.result_offload_threshold,
-    // Excerpts, the default, are chosen from the original texts.
+    // By default the chain makes excerpts, which are chosen from the original texts.
     isAllOrNothing: order.length === 0,
   });
 }
 
-/** Counts exactly if that is quick, and otherwise assumes four characters per token. Only for texts that are not sent. */
+/** Counts exactly if that is quick, and otherwise assumes four characters per token. Used only for texts that are not sent. */
 export function countWith(counter: SessionTokenCounter): (text: string) => number {
   return (text) => counter.countNow(usualTokenizer, text)?.tokens ?? Math.ceil(text.length / 4);
 }

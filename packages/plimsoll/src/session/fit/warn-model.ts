@@ -10,7 +10,7 @@ import { countOfEdits } from "../log/view.ts";
 import type { CompactionWorld } from "./compaction.ts";
 import { editMakingFor, type MadeEdits, makeEdits } from "./edits-from-proposals.ts";
 
-/** Adds the note after the last message. Returns undefined if that is not possible. */
+/** Adds the note after the last message. Returns undefined if no note can be added. */
 export async function addNote(
   world: NoteWorld,
   draft: Draft,
@@ -52,7 +52,7 @@ function noteEdits(
   ]);
 }
 
-/** The name of the tool, if the request offers it to the model. */
+/** The name of the tool `compact_context`, if the request offers this tool to the model. */
 function compactTool(draft: Draft, { tools }: Sized): string | undefined {
   const offer = offerIn(draft);
   return tools.elements.length === 0 ? undefined : offer?.own.nameOf("compact_context");

@@ -1,4 +1,4 @@
-/** Decides when to compact: when it is necessary, and before that only when it saves money. */
+/** Decides when to compact: if the window is getting too full, and before that only if a compaction saves money. */
 
 import { inOwnTokens, inProviderTokens, scaleBetween } from "../../budget/token-scale.ts";
 import type { Config } from "../../config/schema.ts";
@@ -29,9 +29,12 @@ export type Timing =
       readonly reason: "compact" | "forced" | "cold" | "pays";
       readonly isVoluntary: boolean;
       readonly worth?: Worth;
-      /** Extra cost of the next request because of the compaction, given the size after it. */
+      /** The extra cost of the next request if it is compacted to the given size. */
       readonly priceOf?: (tokensAfter: number) => number;
-      /** Maximum size after the compaction, before calibration. A larger result would not be worth it. */
+      /**
+       * Maximum size after the compaction, in tokens before calibration. With a larger result, the compaction would not save
+       * money.
+       */
       readonly mostTokens?: number;
     };
 
@@ -43,20 +46,23 @@ interface World {
 
 /** A compaction reduces the request to this share of the limit, so that compactions are rare. */
 const depth = 0.5;
-/** A compaction does not aim below the head plus this share of the rest of the limit. */
+/** A compaction aims for at least the head plus this share of the limit's remaining tokens. */
 const restLeft = 0.4;
 
-/** The size to aim for. The head cannot be removed, so enough of the rest stays to be useful. */
+/** The size to aim for. Because the head cannot be removed, the goal leaves a useful number of tokens beside it. */
 export function usualGoal(limit: number, head: number): number {
   return Math.max(limit * depth, head + (limit - head) * restLeft);
 }
 
-/** The size to aim for if the compaction only saves money: at most the usual goal, and at most the head plus half of the rest. */
+/**
+ * The size to aim for if the compaction only saves money: the usual goal, or the head plus half of all other tokens if that is
+ * less.
+ */
 function earlyGoal({ limit, projection: { tokens, head } }: AssessedView): number {
   return Math.min(usualGoal(limit, head), head + (tokens - head) * depth);
 }
 
-/** Plimsoll expects as many further turns as there were so far, within these bounds. */
+/** Plimsoll assumes that as many turns will follow as there were so far, but at least `least` and at most `most`. */
 const expected = { least: 3, most: 100 };
 export const waits: Timing = { kind: "wait" };
 
@@ -72,7 +78,8 @@ export function timingOf(
   const isForced = verdict.isForced || verdict.overTokens > 0;
   const afterTokens = usualGoal(before.limit, before.projection.head);
   const worth = worthNow(world, draft, start, { guard, before, afterTokens });
-  // Agent limits exist because models get worse with long input, not to save money.
+  // If the agent has a limit of its own, Plimsoll does not wait. Such limits are set because models get worse with long input,
+  // not to save money.
   const mayWait = !isForced && guard.own.agentLimit === undefined && !isCold(world, draft);
   if (mayWait && worth !== undefined && worth.savedUsd <= 0) return waits;
   return {
@@ -93,7 +100,7 @@ function earlyTiming(
   const { when = "cold", compact_from: from = guard.thresholds.warn } = world.config.cost ?? {};
   const { branch } = draft;
   const { hasServerSideHistory } = draft.request;
-  // The size of the window is only assumed, so Plimsoll cannot tell how full it is.
+  // If the size of the window is only assumed, Plimsoll cannot tell how full the window is.
   const isGuess = draft.targets[0].limit.windowSource === "fallback";
   const isFull = !isGuess && filledBesideHead(before) >= from;
   if (!isFull || when === "forced" || hasServerSideHistory === true) return waits;
@@ -117,7 +124,7 @@ function earlyTiming(
   };
 }
 
-/** No compaction can remove the head, so it does not count towards fullness here, whether or not the limit was raised for it. */
+/** The share of the room beside the head that is filled. The head is left out because no compaction can remove it. */
 function filledBesideHead({ limit, projection: { tokens, head } }: AssessedView): number {
   return head < limit ? (tokens - head) / (limit - head) : 0;
 }
@@ -192,7 +199,7 @@ function worthNow(
   );
 }
 
-/** The prices of the target. Writing to a long-lived cache costs more. */
+/** The prices of the target. If the client asks for a long-lived cache, writing to the cache costs more. */
 function listFor({ pricesOf }: World, { targets, request }: Draft): PriceList {
   const list = pricesOf(targets[0]);
   const { prices } = list;
@@ -206,18 +213,18 @@ function cachedNow(world: World, draft: Draft): number {
 }
 
 /**
- * Automatic caches may keep content longer than documented. Plimsoll assumes this longer
- * lifetime, because too short an assumption would trigger compactions that cost money.
+ * Automatic caches may keep content longer than documented, so Plimsoll assumes a lifetime of at least this many seconds. If it
+ * assumed too short a lifetime, it would make compactions that cost money.
  */
 const automaticSeconds = 3600;
 
-/** Whether the provider's cache for this conversation has expired. A clock that went backwards proves nothing. */
+/** Whether the provider's cache for this conversation has expired. If the clock went backwards, the cache counts as alive. */
 function isCold({ pricesOf, now }: World, { branch, targets, request }: Draft): boolean {
   const rule = pricesOf(targets[0]).cache;
   const seconds = secondsOf(rule, request.hasLongMarks === true);
   if (branch.memory.caches === undefined || seconds === undefined) return false;
   const cache = cacheOf({ branch, targets });
-  // A model cannot use another model's cache.
+  // If this target has no known cache, the cache is cold, because a model cannot use another model's cache.
   return cache === undefined || now() - cache.at > seconds * 1000;
 }
 
@@ -232,7 +239,7 @@ function secondsOf(rule: CacheRule, hasLongMarks: boolean): number | undefined {
   }
 }
 
-/** Records facts for the next decision: the number of tokens that the provider has cached, and the conversation's growth. */
+/** Records facts for the next decision: how many tokens the provider has cached, and the size of the request. */
 export function noteTurn(
   { pricesOf, now }: Omit<World, "config">,
   branch: BranchState,
@@ -251,11 +258,14 @@ export function noteTurn(
     cachedTokens: usage && cachedTokens(list.cache, usage),
     ...(sentLength === undefined ? {} : { sentLength }),
   });
-  // The savings of the compacting turn itself are already part of its price.
+  // For the turn that compacted, the savings are already part of the compaction's price.
   if (!isSmaller) payBack(branch, list, tokensBefore - tokensAfter);
 }
 
-/** Counts the saved tokens at the cache price, because sending everything would have cost at least that. */
+/**
+ * Subtracts a turn's savings from the debt. Saved tokens are counted at the cache price, because sending them would have cost at
+ * least that.
+ */
 function payBack(branch: BranchState, { prices }: PriceList, keptTokens: number): void {
   const { debtUsd: debt = 0 } = branch.memory;
   if (debt === 0 || prices === undefined) return;
@@ -281,7 +291,10 @@ function cachedTokens(rule: CacheRule, usage: Usage): number | undefined {
   }
 }
 
-/** Records the price of a compaction that was made to save money. No other one is made until this one has paid off. */
+/**
+ * Records the price of a compaction that was made to save money. Plimsoll makes no other such compaction until the savings cover
+ * this price.
+ */
 export function owe(branch: BranchState, priceUsd: number): void {
   const { usd } = withPrice({ usd: branch.memory.debtUsd ?? 0 }, { priceUsd });
   remember(branch, { kind: "owes", debtUsd: usd });

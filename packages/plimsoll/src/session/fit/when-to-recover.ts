@@ -3,7 +3,7 @@
 import type { BranchState, SessionLog } from "../log/log.ts";
 
 const hourMs = 3_600_000;
-/** More overflows than this within an hour mean that the conversation does not work with its window. */
+/** If there are more overflows than this within an hour, the conversation does not work in its window, so it starts afresh. */
 const overflowsAllowed = 2;
 
 /** The reason why this turn must start afresh, or undefined. */

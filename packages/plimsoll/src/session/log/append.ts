@@ -1,4 +1,4 @@
-/** Adds messages, branches and events to the log. save.ts stores them. */
+/** Adds messages, branches and events to the log in memory. save.ts stores them. */
 
 import type { PlimsollEvent, Relation } from "../../message/event.ts";
 import { packBody } from "../../store/body.ts";
@@ -22,13 +22,13 @@ export interface Placed {
   readonly relation: Relation;
   readonly tip: Tip;
   readonly newMessages: number;
-  /** Links of all messages of the request, as the log names them. */
+  /** Links of all messages of the request, as they are in the log. */
   readonly links?: readonly Link[];
   /** Leading system messages of the request, if they differ from those in the log. They are stored with the turn. */
   readonly leadingMessages?: readonly Uint8Array[];
 }
 
-/** The last message of a request, or the root, with the running hashes up to it. */
+/** The last message of a request, or the root of the log, with the running hashes up to there. */
 export interface Tip {
   readonly seq: number | null;
   readonly link: Link;
@@ -37,7 +37,7 @@ export interface Tip {
 export interface MessageToAppend {
   readonly message: LogMessage;
   readonly bytes: Uint8Array;
-  /** The link of this message, if the caller knows it already. It continues the link of the message before it. */
+  /** The link of this message, if the caller already knows it. It must continue the link of the message before it. */
   readonly link?: Link | undefined;
 }
 
@@ -48,11 +48,11 @@ export interface Appending {
   readonly source: NodeRecord["source"];
   readonly isComplete: boolean;
   readonly at: number;
-  /** Messages that the client has moved elsewhere, or no longer sends. */
+  /** Messages that the client no longer sends, or now sends in another place. */
   readonly left?: LeftMessages;
 }
 
-/** Appends each message below the one before it and returns the last. Packing starts at once, while the model works. */
+/** Appends each message as a child of the one before it, and returns the last. The bytes are packed while the model works. */
 export function appendMessages(
   log: SessionLog,
   from: Tip,

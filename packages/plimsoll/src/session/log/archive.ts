@@ -14,8 +14,8 @@ export interface ArchivePage {
 }
 
 /**
- * The content that a replacement removes from a message. A text is returned as plain text, anything else as its original
- * JSON. Undefined if the part cannot be replaced.
+ * The part of a message that a replacement removes. If the part is a text, it is returned as plain text. Anything else is
+ * returned as its original JSON. Undefined if the part cannot be replaced.
  */
 export function partContent(
   wire: Wire,
@@ -25,14 +25,14 @@ export function partContent(
   const splice = wire.edit.replacePart(message, place, "");
   if (splice === undefined) return undefined;
   const json = parseJson(message, splice);
-  // UTF-8 cannot encode a lone surrogate, so such a string stays JSON.
+  // UTF-8 cannot encode a lone surrogate, so a string that contains one is returned as JSON.
   return typeof json === "string" && json.isWellFormed()
     ? new TextEncoder().encode(json)
     : message.subarray(splice.start, splice.end);
 }
 
 /**
- * Reads a page of archived content. Contract: it begins and ends between characters, and is empty only at the end of the content.
+ * Reads a page of archived content. Contract: a page contains only whole characters, and is empty only at the end of the content.
  */
 export async function readArchived(
   store: Store,
@@ -61,8 +61,8 @@ async function readPart(
 }
 
 /**
- * Reads a message by the number that a mark names, from the session of the handle. The message may still be visible
- * further down in the view. Undefined if there is no such message.
+ * Reads a message by its number from the session of the handle. The number comes from a mark in the view. The message itself may
+ * still be visible later in the view. Undefined if there is no such message.
  */
 export async function readArchivedMessage(
   store: Store,
@@ -75,7 +75,7 @@ export async function readArchivedMessage(
 
 type Runs = readonly (readonly [first: number, last: number, bytes: number])[];
 
-/** The messages of these runs as a JSON array. Reads only the runs that the page touches. */
+/** Reads a page of these runs as a JSON array of messages. Loads only the runs that overlap the page. */
 async function readMessages(
   store: Store,
   { handle, session, bytes }: ArchiveRecord,
@@ -89,7 +89,7 @@ async function readMessages(
     const [first, last, size] = run;
     // One byte precedes each message: the opening bracket, or a comma.
     const end = position + size + (last - first + 1);
-    // Four more bytes on each side, because a page must contain whole characters.
+    // Four more bytes are read on each side, because a page must contain whole characters.
     const isTouched = end + 4 > page.offset && position < page.offset + page.limit + 4;
     if (isTouched) {
       if (pieces.length === 0) start = position;
@@ -102,8 +102,8 @@ async function readMessages(
 }
 
 /**
- * The messages of a run, each with its bracket or comma. Prefers the client's spelling of a message, because it is the client's
- * text that was cut from the request.
+ * The messages of a run, each with its bracket or comma. If the client's spelling of a message is stored, that spelling is used,
+ * because it is what the request contained.
  */
 async function readRun(
   store: Store,
@@ -144,14 +144,14 @@ function cut(
   };
 }
 
-/** Bytes that continue a UTF-8 character look like 10xxxxxx. */
+/** Finds the start of the character at this index. In UTF-8, the bytes that continue a character look like 10xxxxxx. */
 function startOfCharacter(bytes: Uint8Array, index: number): number {
   let at = Math.max(0, Math.min(bytes.length, index));
   while (at > 0 && at < bytes.length && ((bytes[at] ?? 0) & 0xc0) === 0x80) at--;
   return at;
 }
 
-/** The bytes as text that JSON can carry. Undefined if they are not UTF-8; the API then sends them as base64. */
+/** The bytes as a text for JSON. Undefined if they are not UTF-8, in which case the API sends them as base64. */
 export function asText(bytes: Uint8Array): string | undefined {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);

@@ -1,4 +1,4 @@
-/** Checkpoints: the points in a session's edits that people can restore, and their names. */
+/** Checkpoints: points in the list of a session's edits to which people can go back, and the names of these points. */
 
 import type { Edit, EditAction } from "../../message/edit.ts";
 import { PlimsollError } from "../../message/error.ts";
@@ -17,7 +17,7 @@ export interface RestorePoint {
   readonly at?: number;
 }
 
-/** The number of the edit in a checkpoint's id. Undefined: this is no checkpoint's id. */
+/** The number of the edit in a checkpoint's id. Undefined if the text is not the id of a checkpoint. */
 export function numberOf(id: string | undefined): number | undefined {
   const digits = /^cp_(\d{1,15})$/.exec(id ?? "")?.[1];
   return digits === undefined ? undefined : Number(digits);
@@ -54,7 +54,7 @@ const tookOut: ReadonlySet<EditAction["kind"]> = new Set([
   "restore",
 ]);
 
-/** Checkpoints that were set, and one before each step that changed the view. Lookups and pins do not count as changes. */
+/** The checkpoints that were set, plus one before each step that changed the view. Lookups and pins do not count as changes. */
 export function checkpointsOf(edits: readonly Edit[]): readonly Checkpoint[] {
   const points = new Map<string, Checkpoint>();
   const steps = new Set<string>();

@@ -1,6 +1,6 @@
 /**
  * Finds echoes. An echo is a message in which a client repeats something that the log already has in another place: an answer,
- * whole or in pieces, or a message that the client has moved. Plimsoll recognises a repeated answer by its marks.
+ * whole or in pieces, or a message that the client has moved. Plimsoll recognises a repeated answer by its hashes (`Marks`).
  */
 
 import type { NodeRecord } from "../../store/store.ts";
@@ -33,7 +33,7 @@ export function noteWords({ words }: SessionLog, seq: number, marks: Marks | und
   words.set(seq, [...known, marks.words]);
 }
 
-/** Whether a message has the words of this answer, as the model gave it or as its client has sent it back. */
+/** Whether a message has the same words as this answer, either as the model gave it or as its client sent it back. */
 export function hasWordsOf({ words }: SessionLog, seq: number, { marks }: Marked): boolean {
   return marks !== undefined && words.get(seq)?.includes(marks.words) === true;
 }
@@ -49,7 +49,9 @@ export function hasSameWords(
   return isSame || hasWordsOf(log, seq, message);
 }
 
-/** The answer that a message repeats without adding anything. Compares calls, or texts if the message has no calls. */
+/**
+ * The answer that a message repeats without adding anything. Compares the calls of the message, or its texts if it has no calls.
+ */
 export function echoIn({ answerByMark }: SessionLog, { marks }: Marked): Echo | undefined {
   if (marks === undefined) return undefined;
   const { calls, texts, shortTexts, allTexts } = marks;
@@ -71,7 +73,7 @@ export function leftBehind(nodes: readonly NodeRecord[]): LeftMessages {
   return left;
 }
 
-/** The earlier message that the client has moved to this place, if there is one. */
+/** The earlier message that the client has moved to this place, or undefined. */
 function movedFrom(
   { echoes }: SessionLog,
   left: LeftMessages,
@@ -82,7 +84,9 @@ function movedFrom(
   return echoes.get(seq) ?? { of: seq, isWhole: true };
 }
 
-/** The original of a message that is an echo. Undefined if it is no echo, or if this branch may not look up the original. */
+/**
+ * The original that a message echoes. Undefined if the message is not an echo, or if this branch may not look up the original.
+ */
 export function echoOn(
   log: SessionLog,
   branch: string,

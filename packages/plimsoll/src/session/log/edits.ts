@@ -1,6 +1,6 @@
 /**
- * The edits of a session. They are numbered and made one at a time. Plimsoll commits an edit before it sends anything that
- * depends on it. If the commit fails, the edit is not made.
+ * The edits of a session. Edits are numbered and made one at a time. Plimsoll commits an edit before it sends anything that
+ * depends on the edit. If the commit fails, the edit has no effect.
  */
 
 import type { Edit, NewEdit } from "../../message/edit.ts";
@@ -20,12 +20,15 @@ export interface StoredWith {
   readonly event?: PlimsollEvent;
 }
 
-/** Runs edits one after the other, so two turns never edit the same view at once. The session stays in memory meanwhile. */
+/**
+ * Runs tasks that edit a session one after the other, so two turns never edit the same view at once. The session stays in memory
+ * meanwhile.
+ */
 export function whileEditing<T>(log: SessionLog, work: () => Promise<T>): Promise<T> {
   return log.editing.run(work);
 }
 
-/** An edit to be made. Without `place`, its place is unknown. Without token counts, they are 0. */
+/** The fields of a new edit. If `place` is absent, the place is unknown. If token counts are absent, they are 0. */
 export type EditMade = Pick<Edit, "anchor" | "action" | "strategy" | "reason"> &
   Partial<Pick<Edit, "place" | "tokensBefore" | "tokensAfter">>;
 
@@ -49,7 +52,10 @@ export function newEdit(
   };
 }
 
-/** Never gives a number twice, because an edit that was given up when the disk hung may still be stored later. */
+/**
+ * Numbers the edits. No number is given twice, because an edit that Plimsoll gave up when the disk hung may still be stored
+ * later.
+ */
 export function numbered(log: SessionLog, edits: readonly NewEdit[]): readonly Edit[] {
   const from = Math.max(log.edits.at(-1)?.seq ?? 0, log.lastEdit) + 1;
   return edits.map((edit, index) => ({ ...edit, seq: from + index }));
@@ -64,8 +70,8 @@ export function appendEdit(log: SessionLog, made: NewEdit): void {
 }
 
 /**
- * Contract: after "unsaved" none of these edits is active. A disk that hung may still store them later. From that moment on
- * they are active, in memory as in the store.
+ * Contract: after "unsaved", none of these edits is active. If the disk only hung, it may still store the edits later. From then
+ * on they are active, both in memory and in the store.
  */
 export async function commitEdits(
   { saver }: EditStore,

@@ -13,7 +13,7 @@ type Handler = (event: EmittedEvent) => void;
 
 interface Subscriber {
   readonly handler: Handler;
-  /** Whether it threw on the last event. Plimsoll warns once, and not again until the subscriber has handled an event. */
+  /** Whether the subscriber threw on the last event. Plimsoll warns only once until the subscriber has handled an event again. */
   isThrowing: boolean;
 }
 
@@ -40,7 +40,10 @@ export function createEventBus(): EventBus {
   };
 }
 
-/** A subscriber that throws must not fail the turn. It still receives the next event: it may only have tripped over this one. */
+/**
+ * Delivers an event. If a subscriber throws, the turn must not fail. The subscriber still gets the next event, because it may
+ * have failed only on this one.
+ */
 function deliver(subscriber: Subscriber, event: EmittedEvent): void {
   try {
     subscriber.handler(event);

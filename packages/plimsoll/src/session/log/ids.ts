@@ -8,7 +8,7 @@ export function newId(prefix: "ses" | "br" | "turn" | "step"): string {
 }
 
 const idBytes = 16;
-/** Random bytes are fetched in advance, because fetching them takes longer than making an id. */
+/** A supply of random bytes for ids. It is filled in advance, because fetching random bytes for each id would be slow. */
 const random = new Uint8Array(256 * idBytes);
 let randomUsed = random.length;
 
@@ -27,7 +27,7 @@ export function looksLikeId(text: string): boolean {
   return idPattern.test(text);
 }
 
-/** Hashes UTF-16 code units and not UTF-8, in which all lone surrogates would be equal. */
+/** Hashes the text as UTF-16. In UTF-8, all lone surrogates would become the same bytes. */
 export function longTextHash(text: string): string {
   return `#${hash("sha256", Buffer.from(text, "utf16le"), "base64url")}`;
 }

@@ -1,9 +1,9 @@
-/** Loads messages of inner rounds, which the client does not see, from the store into the log. */
+/** Loads the messages of inner rounds from the store into the log. The client does not see these messages. */
 
 import type { Store } from "../../store/store.ts";
 import type { SessionLog } from "./log.ts";
 
-/** Contract: afterwards `log.inner` contains every message that an expansion needs and the store has. */
+/** Contract: afterwards, `log.inner` contains every message that an expansion needs, as far as the store has it. */
 export async function loadInner(
   store: Pick<Store, "bodies">,
   log: Pick<SessionLog, "record" | "edits" | "inner">,

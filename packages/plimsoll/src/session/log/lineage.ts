@@ -1,10 +1,13 @@
-/** Lists the branches whose edits are active on a branch: the branch itself, and those that it came from. */
+/** Lists the branches whose edits are active on a branch: the branch itself, and the branches that it came from. */
 
 import type { SessionLog } from "./log.ts";
 
 type Branched = Pick<SessionLog, "branches" | "nodes">;
 
-/** The branch, the branch that its client left for it, the branch that it forked from, and the same for each of those. */
+/**
+ * The branch itself, the branch that its client left to start it, and the branch that it forked from. The same applies to each of
+ * these branches in turn.
+ */
 export function lineageOf({ branches, nodes }: Branched, branch: string): ReadonlySet<string> {
   const lineage = new Set<string>();
   const open: (string | undefined)[] = [branch];

@@ -32,9 +32,9 @@ import type { View } from "./view.ts";
 export interface SessionLog extends MessageTree, KnownAnswers, EditList, SaveState {
   record: SessionRecord;
   readonly branches: Map<string, BranchState>;
-  /** Number of callers that use this log and have not yet marked a branch as busy. */
+  /** Number of callers that are using this log and have not yet marked a branch as busy. */
   users: number;
-  /** Only `rememberInSession` replaces it. */
+  /** Only `rememberInSession` may replace this value. */
   memory: SessionMemory;
   isMemoryChanged: boolean;
 }
@@ -44,75 +44,78 @@ export interface MessageTree {
   readonly nodes: Map<number, NodeRecord>;
   nextSeq: number;
   readonly seqByChain: Map<string, number>;
-  /** By loose chain of a message: the number of messages before it. The number is the same on every path through the message. */
+  /** By loose chain of a message: the number of messages before it, which is the same on every path through the message. */
   readonly indexByChain: Map<string, number>;
   /** By number of a leading system message: its position among the leading messages, counted from one. */
   readonly leading: Map<number, number>;
-  /** Number of messages that were first said on each branch, without inner rounds. */
+  /** By branch: the number of messages that were first sent on that branch, without inner rounds. */
   readonly countOn: Map<string, number>;
-  /** By number: messages of inner rounds that expansions need. Kept after they were sent, or loaded when needed. */
+  /**
+   * By message number: bytes of the messages of inner rounds that expansions need. They are kept after sending, or loaded when
+   * needed.
+   */
   readonly inner: Map<number, Uint8Array>;
 }
 
-/** How the log recognises an answer that its client sends back. */
+/** Data by which the log recognises an answer that its client sends back. */
 export interface KnownAnswers {
-  /** By talk: the newest message with that talk (`Link.talk`). */
+  /** By talk (see `Link.talk`): the number of the newest message with that talk. */
   readonly seqByTalk: Map<string, number>;
-  /** By talk: the turn of the recorded answer with that talk. Its client may send the answer back in other bytes. */
+  /** By talk: the turn of the recorded answer with that talk. The client may send that answer back with different bytes. */
   readonly turnByTalk: Map<string, string>;
-  /** By number of a message (0: the root): the answers right below it, and the echoes of answers there. */
+  /** By number of a message (0 is the root): the numbers of the answers directly below it, and of echoes of answers there. */
   readonly answersBelow: Map<number, number[]>;
-  /** Answers whose client spelling is stored, or on its way to the store. */
+  /** Numbers of the answers whose client spelling is stored or is about to be stored. */
   readonly worded: Set<number>;
   /**
-   * By number: hashes of the words of an answer, as the model gave it and as its client sent it back. Answers of an earlier
-   * process are here only after `recallAnswers`.
+   * By number of an answer: hashes of its words, as the model gave it and as its client sent it back. Answers of an earlier
+   * process are missing until `recallAnswers` has run.
    */
   readonly words: Map<number, readonly string[]>;
-  /** By mark: the last answer that has it. Answers of an earlier process are here only after `recallAnswers`. */
+  /** By mark: the last answer that has this mark. Answers of an earlier process are missing until `recallAnswers` has run. */
   readonly answerByMark: BoundedMap<string, MarkedAnswer>;
-  /** By number: messages that repeat, in another place, something that was said before. */
+  /** By message number: the echo in that message, if the message repeats something from another place. */
   readonly echoes: Map<number, Echo>;
-  /** Set by `recallAnswers`: resolves when the answers of an earlier process are known. Absent: nobody has asked yet. */
+  /** Resolves when the answers of an earlier process are known. Undefined until `recallAnswers` is called for the first time. */
   recalled?: Promise<void>;
 }
 
 export interface EditList {
-  /** Ordered by number. `commitEdits` adds an edit once it is stored, `appendEdit` adds it at once. */
+  /** The edits, ordered by number. `commitEdits` adds an edit after it is stored; `appendEdit` adds it at once. */
   readonly edits: Edit[];
-  /** The highest number ever given to an edit, including edits that may still be stored later. */
+  /** The highest number ever given to an edit, including edits that are not stored but may still be stored later. */
   lastEdit: number;
-  /** Runs edits one after the other. */
+  /** The queue in which tasks that edit the session run one after the other. */
   readonly editing: Queue;
 }
 
-/** The stored and the unsaved parts of a session. */
+/** Which parts of a session are stored, and which are not stored yet. */
 export interface SaveState {
-  /** Hashes of the preambles that are already stored. `blocks` has the names of the blocks that they consist of. */
+  /** Hashes of the preambles that are already stored. `blocks` contains the ids of the blocks that make up these preambles. */
   readonly heads: Set<string>;
   readonly blocks: BoundedMap<string, true>;
   /** Writes that are not committed yet. The next commit of any turn of this session includes all of them, in order. */
   unsaved: Promise<Write>[];
-  /** Commits of one session run one after the other. */
+  /** The queue in which the commits of this session run one after the other. */
   readonly commits: Queue;
   isSaving: boolean;
-  /** This log was given up because it no longer matches the store. The session is read from the store again. */
+  /** Whether this log was given up because it no longer matches the store. The session is then read from the store again. */
   isAbandoned: boolean;
 }
 
 export interface BranchState {
   record: BranchRecord;
-  /** Only `remember` replaces it. */
+  /** Only `remember` may replace this value. */
   memory: BranchMemory;
-  /** The view as it was last folded. `viewOf` uses it again while no edit is added and the path only grows. */
+  /** The last folded view. `viewOf` uses it again as long as no edit is added and the path only grows. */
   view?: KnownView;
-  /** Whether a model may be asked for a summary. False after one was asked, until the next compaction. */
+  /** Whether Plimsoll may ask a model for a summary. False after it has asked, until the next compaction. */
   isSummaryWanted: boolean;
-  /** Number of models that are writing a summary now. The branch stays in memory until they are done. */
+  /** Number of summaries that models are writing now. The branch stays in memory until they are done. */
   summariesUnderWay: number;
   /** Number of turns on this branch that have begun and not ended. */
   inFlight: number;
-  /** Its tip or its memory has changed since it was last stored. */
+  /** Whether the branch's tip or memory has changed since the branch was last stored. */
   isChanged: boolean;
 }
 
@@ -120,21 +123,21 @@ export interface KnownView {
   readonly view: View;
   readonly edits: number;
   readonly length: number;
-  /** The last message on this path at which an edit is anchored. */
+  /** The last message on this path that is the anchor of an edit. */
   readonly deepest: { readonly index: number; readonly chain: string };
 }
 
 /** Hashes that identify an answer, even if its client spells it differently or sends it back in pieces. */
 export interface Marks {
-  /** One for each call, with its arguments. */
+  /** One hash for each call, including its arguments. */
   readonly calls: readonly string[];
-  /** One for each text that is long enough to prove something. */
+  /** One hash for each text that is long enough to identify the answer. */
   readonly texts: readonly string[];
   readonly shortTexts: readonly string[];
   readonly allTexts: string;
-  /** Everything that the answer says, except reasoning. */
+  /** Hash of everything in the answer except its reasoning. */
   readonly words: string;
-  /** The server counts up the ids of its calls, so other answers may have the same ids. */
+  /** Set if the server simply numbers its calls. Other answers may then have the same call ids. */
   readonly isNumbered?: true;
 }
 
@@ -142,43 +145,46 @@ export interface Marks {
 export interface LogMessage {
   readonly role: Role;
   readonly identity: string;
-  /** The identity in earlier versions of Plimsoll, if it differs. They gave some different messages the same identity. */
+  /**
+   * The identity as earlier versions of Plimsoll computed it, if it differs. Those versions gave some different messages the same
+   * identity.
+   */
   readonly oldIdentity?: string;
   /**
-   * Hash of the content, without the details that clients drop or change from turn to turn. Null: there is no other content.
-   * Absent: equal to the identity.
+   * Hash of the content, without the details that clients drop or change from turn to turn. Null if the message contains only
+   * such details. Absent if the hash equals the identity.
    */
   readonly essence?: string | null;
-  /** Identity with masked digits. Only system messages have it. */
+  /** The identity, computed with all digits masked. Only system messages have it. */
   readonly looseIdentity?: string;
   readonly hash: string;
   readonly bytes: number;
   readonly tokens: number;
   readonly certainty: NodeRecord["certainty"];
-  /** Number of images and documents in it, if there are any. */
+  /** Number of images and documents in the message. Absent if there are none. */
   readonly media?: number;
-  /** Its tokens could not be counted, so `tokens` is a guess. */
+  /** Set if the tokens of the message could not be counted. `tokens` is then a guess. */
   readonly isGuess?: true;
-  /** It replaces earlier messages that the provider or the client has taken out. */
+  /** Set if the message replaces earlier messages that the provider or the client has removed. */
   readonly isCompaction?: true;
-  /** It only adds tools, and contains nothing else. */
+  /** Set if the message adds tools and contains nothing else. */
   readonly isTools?: true;
   /** The provider's id of another message, if this message only refers to that one. */
   readonly names?: string;
-  /** Only answers have marks. */
+  /** Hashes by which an answer is recognised. Only answers have them. */
   readonly marks?: Marks;
 }
 
 /**
- * Running hashes over the identities of a conversation. If two are equal at the same place, both conversations are equal up to
- * there. In `looseChain`, leading system messages count by their masked identity.
+ * Running hashes over the identities of a conversation. If two conversations have the same hash at the same place, they are equal
+ * up to that place. For `looseChain`, leading system messages are hashed with masked digits.
  */
 export interface Link {
   readonly chain: string;
   readonly looseChain: string;
-  /** Covers only the conversation: messages count by their essence, and leading system messages do not count. */
+  /** Running hash over the essence of each message, without leading system messages. */
   readonly talk: string;
-  /** Whether there were only system messages up to here. */
+  /** Whether all messages up to this one are system messages. */
   readonly isLeading: boolean;
 }
 
@@ -194,11 +200,11 @@ export interface MarkedAnswer {
   readonly size: number;
 }
 
-/** Maximum number of marks. In a session that has more, the first answers no longer matter. */
+/** Maximum number of marks to remember. In a session with more marks, the oldest answers no longer matter. */
 const maxMarks = 20_000;
 /**
- * Maximum number of known blocks. A session that changes its preamble with every turn would fill the list. Forgetting a block
- * is harmless, because the store does not store it twice.
+ * Maximum number of known blocks. Without this limit, a session that changes its preamble every turn would fill the memory.
+ * Forgetting a block is harmless, because the store never stores a block twice.
  */
 const maxKnownBlocks = 20_000;
 
@@ -254,7 +260,7 @@ export function restoreLog(snapshot: SessionSnapshot): SessionLog {
   return log;
 }
 
-/** The memory of a branch that an earlier version of Plimsoll stored. That version kept only the debt. */
+/** Makes the memory of a branch that an earlier version of Plimsoll stored. That version stored only the debt. */
 function oldBranchMemory({ counters }: BranchRecord): BranchMemory {
   const { debtUsd } = counters ?? {};
   return debtUsd === undefined ? blankBranch : { ...blankBranch, debtUsd };
@@ -266,7 +272,7 @@ function oldMemory({ branches }: SessionSnapshot): SessionMemory {
   return { ...blankSession, calibrations: Object.fromEntries(calibrations) };
 }
 
-/** Keeps the log in memory during the work, because there must be only one log of a session at a time. */
+/** Keeps the log in memory while the work runs, because there must never be two logs of one session in memory. */
 export async function whileInUse<T>(log: SessionLog, work: () => Promise<T>): Promise<T> {
   log.users++;
   try {
@@ -276,7 +282,7 @@ export async function whileInUse<T>(log: SessionLog, work: () => Promise<T>): Pr
   }
 }
 
-/** Records what happened on a branch, for its later turns. It is stored with the session's next commit. */
+/** Records an event on a branch, for later turns. The new memory is stored with the session's next commit. */
 export function remember(branch: BranchState, note: BranchNote): void {
   const memory = afterNote(branch.memory, note);
   if (memory === branch.memory) return;
@@ -316,7 +322,7 @@ function noteAnswer({ answersBelow }: SessionLog, node: NodeRecord): void {
   answersBelow.set(parent ?? 0, [...(answersBelow.get(parent ?? 0) ?? []), seq]);
 }
 
-/** The name of a message in edits. A new date in the system prompt does not change it. */
+/** The name by which edits refer to a message. It stays the same if only the date in the system prompt changes. */
 export function looseChainOf({ chain, looseChain = chain }: NodeRecord): string {
   return looseChain;
 }
@@ -345,7 +351,7 @@ function talkAfter({ talk }: Link, { identity, essence = identity }: Identified)
   return essence === null ? talk : nextChain(talk, essence);
 }
 
-/** `Link.talk` of each message as earlier versions computed it, from the identities alone. */
+/** The `Link.talk` of each message, as earlier versions of Plimsoll computed it, from the identities alone. */
 export function oldTalksOf(wire: string, messages: readonly LogMessage[]): readonly string[] {
   const talks: string[] = [];
   let [talk, isLeading] = [chainRoot(wire), true];
@@ -357,7 +363,7 @@ export function oldTalksOf(wire: string, messages: readonly LogMessage[]): reado
   return talks;
 }
 
-/** Links of a path in the log, from the root on. */
+/** Links of the messages of a path in the log, from the root on. */
 export function linksOfPath(wire: string, path: readonly NodeRecord[]): readonly Link[] {
   const links: Link[] = [];
   let link = rootLink(wire);
@@ -370,7 +376,7 @@ export function linksOfPath(wire: string, path: readonly NodeRecord[]): readonly
   return links;
 }
 
-/** Links of all messages. `known` contains the links of the first messages. */
+/** Links of all messages. `known` contains the links of the first messages, which are not computed again. */
 export function extendLinks(
   wire: string,
   known: readonly Link[],
@@ -397,7 +403,7 @@ export function findCommon(
   return { common: 0, seq: null };
 }
 
-/** The path from the root to a message. With `count`, only its last `count` messages. */
+/** The path from the root to a message. If `count` is given, only the last `count` messages of the path. */
 export function pathTo(
   log: { readonly nodes: ReadonlyMap<number, NodeRecord> },
   seq: number | null,
@@ -414,7 +420,7 @@ export function pathTo(
   return path.reverse();
 }
 
-/** The messages after `from` on the path to message `seq`. If `from` is not on that path, the whole path. */
+/** The messages after `from` on the path to message `seq`, or the whole path if `from` is not on it. */
 export function pathBehind(
   log: Pick<SessionLog, "nodes">,
   seq: number | null,
@@ -424,7 +430,7 @@ export function pathBehind(
   return path.slice(path.findIndex((node) => node.seq === from) + 1);
 }
 
-/** The path to a message, in a snapshot from the store. */
+/** The path to a message in a snapshot that was read from the store. */
 export function pathInSnapshot(
   { nodes }: SessionSnapshot,
   seq: number | null,
@@ -443,7 +449,7 @@ export interface NewNode {
   readonly at: number;
 }
 
-/** Adds a message, or returns the known one: one parent never has two children of the same identity. */
+/** Adds a message. If the parent already has a child with the same identity, returns that child instead. */
 export function appendNode(
   log: SessionLog,
   added: NewNode,

@@ -1,9 +1,9 @@
 /**
- * What a conversation remembers from turn to turn, apart from its messages and edits. Each branch and each session has its own
- * memory. A memory is a plain value that is stored with every turn, so that a restart, an eviction from memory or another
- * process continues from it. Stages report what happened in a note. Only the two reducers below turn notes into a new memory.
+ * The memory of branches and sessions: the facts that later turns need, apart from messages and edits. A memory is a plain value
+ * that is stored with every turn. After a restart, after an eviction from RAM, or in another process, the conversation continues
+ * from the stored memory. The steps of a turn report events as notes. Only the two reducers below make a new memory from a note.
  *
- * Anything that can be computed again (a folded view, packed bodies) does not belong here.
+ * Data that can be computed again, for example a folded view or packed bodies, does not belong in a memory.
  */
 
 import type { ByComponent, Calibration } from "../../budget/calibrate.ts";
@@ -13,59 +13,75 @@ export interface BranchMemory extends ProviderMemory, CompactionMemory, ToolMemo
   readonly turns: number;
 }
 
-/** What providers have reported and cached. */
+/** What a branch remembers about the reports and caches of its providers. */
 export interface ProviderMemory {
-  /** The starting point of the next projection, once a provider has reported usage. */
+  /**
+   * The last request that a provider has counted. The next projection starts from it. Absent before the first report of usage.
+   */
   readonly basis?: Basis;
   /**
-   * The providers' caches of this conversation. The provider that was asked last comes last. Absent: none has reported
-   * anything.
+   * The providers' caches of this conversation. The cache of the provider that was asked last comes last. Absent if no provider
+   * has reported anything.
    */
   readonly caches?: readonly KnownCache[];
   /** Number of messages in the last request that a provider answered. */
   readonly sentLength?: number;
 }
 
-/** Past compactions, and those that are due. */
+/** What a branch remembers about past compactions and about compactions that are due. */
 export interface CompactionMemory {
-  /** The provider stopped for lack of room, or refused. The next turn compacts, even if the count says that it fits. */
+  /**
+   * Whether the next turn must compact even if Plimsoll's count says that it fits, because the provider stopped for lack of room
+   * or refused a request.
+   */
   readonly mustCompact?: boolean;
-  /** The reason why the next turn starts afresh. */
+  /** The reason why the next turn starts afresh. Absent if it does not. */
   readonly mustRecover?: string;
-  /** The task in the caller's own words, for a handover. */
+  /** The task in the caller's own words, for the handover of a fresh start. */
   readonly task?: string;
-  /** The last compaction: the number of turns since then, and its level (see make-smaller.ts; a higher one takes more out). */
+  /** The last compaction: how many turns ago it was, and its level. A higher level removes more (see make-smaller.ts). */
   readonly compacted?: { readonly turns: number; readonly level: number };
-  /** Size of the request when a compaction found nothing to take out. Plimsoll does not try again until it has grown. */
+  /**
+   * Size of the request when a compaction last found nothing to remove. Plimsoll tries again only after the request has grown.
+   */
   readonly exhaustedTokens?: number;
-  /** In US dollars: the cost of compactions that were made to save money, less their savings so far. */
+  /** The cost of compactions that were made to save money, minus their savings so far, in US dollars. */
   readonly debtUsd?: number;
   /** Number of turns since the last compaction, and the size of the request right after that compaction. */
   readonly pace?: { readonly turns: number; readonly tokens: number };
   /** A model's summary for the next compaction. It covers everything up to the message with this chain. */
   readonly summary?: { readonly chain: string; readonly text: string };
-  /** The view of the last turn, and the number of turns in which messages were only appended to it. */
+  /** The view of the last turn, and for how many turns messages were only appended to this view. */
   readonly checked?: { readonly view: ViewMark; readonly turns: number };
   /** Number of active edits when Plimsoll last warned the model that the window is filling up. */
   readonly warnedEdits?: number;
 }
 
 export interface ToolMemory {
-  /** The catalogue of tools that Plimsoll could not defer without breaking a rule. */
+  /** The catalogue of tools for which Plimsoll could not defer tools without breaking a rule of the provider. */
   readonly undeferrable?: string;
-  /** Tools that the searches of one turn have found. Later searches of the same turn do not push them out. */
+  /** Tools that searches have found in one turn. Later searches of the same turn do not remove these tools. */
   readonly found?: { readonly turn: string; readonly names: readonly string[] };
-  /** The names of Plimsoll's tools, if the client's tools already use the default names. Set once this was announced. */
+  /**
+   * The names of Plimsoll's tools if they differ from the default names, because the client's tools already use those. Set once
+   * the names are announced.
+   */
   readonly renamed?: string;
 }
 
-/** Facts about the last request. */
+/** What a branch remembers about its client's last request. */
 export interface ClientMemory {
-  /** Set if the client replaced its newest messages: the index of the first one, and their number without answers. */
+  /**
+   * If the client replaced its newest messages: the index of the first replaced message, and how many were replaced, not counting
+   * answers.
+   */
   readonly rewritten?: Rewritten;
-  /** The tenant that asked last, if it is not the session's own. It has shown that it knows every word of the branch. */
+  /**
+   * The tenant that sent the last request, if it is not the session's own tenant. This tenant has proved that it knows every word
+   * of the branch.
+   */
   readonly guest?: string;
-  /** The client sends other leading system messages than those in the log. */
+  /** Whether the client sends leading system messages that differ from those in the log. */
   readonly hasOtherLead?: boolean;
 }
 
@@ -76,18 +92,18 @@ export interface SessionMemory {
   readonly windows: Readonly<Record<string, number>>;
   /** By target: the size of the largest request that its provider has accepted from this session. */
   readonly taken: Readonly<Record<string, TakenTokens>>;
-  /** Times of recent failures of the chain, and of recent rejections by a provider. */
+  /** Times of recent overflows: the chain could not make a request fit, or a provider refused a request as too long. */
   readonly overflows: readonly number[];
 }
 
-/** The last request whose usage was reported: the reported tokens, and Plimsoll's own count. */
+/** The last request for which a provider reported usage: the reported tokens, and Plimsoll's own count. */
 export interface Basis {
   readonly inputTokens: number;
   readonly estimated: ByComponent;
   readonly target: string;
 }
 
-/** Identifies a view by its edits, without lookups: the count of these edits, and the number of the last edit. */
+/** Identifies a view by its edits, not counting lookups: how many there are, and the number of the last one. */
 export interface ViewMark {
   readonly edits: number;
   readonly last: number;
@@ -106,23 +122,26 @@ export interface Rewritten {
 
 export interface TakenTokens {
   readonly input: number;
-  /** Tokens of the input plus the answer that was given. */
+  /** Tokens of the input plus tokens of the answer that the model gave. */
   readonly used: number;
-  /** Tokens of the input plus the answer length that the request asked for. Not every server reserves room for that length. */
+  /** Tokens of the input plus the answer length that the request asked for. Not every server reserves room for such an answer. */
   readonly total: number;
 }
 
 export type BranchNote =
-  /** A request joined the branch. */
+  /** The branch has received a request. */
   | ({ readonly kind: "received" } & ClientMemory)
   | { readonly kind: "fitting" }
-  /** The view at the beginning of a turn. */
+  /** A turn begins with this view. */
   | { readonly kind: "view"; readonly view: ViewMark }
-  /** Edits have just made a view, and the validator has found it valid. */
+  /** New edits have led to this view, and the validator has found it valid. */
   | { readonly kind: "view-valid"; readonly view: ViewMark }
   | { readonly kind: "view-invalid" }
   | { readonly kind: "must-compact" }
-  /** A compaction that was due has been tried. It is no longer due, even if it failed, so that it is not tried every turn. */
+  /**
+   * Plimsoll has tried a compaction that was due. Even if it failed, it is no longer due, so that Plimsoll does not try every
+   * turn.
+   */
   | { readonly kind: "wishes-taken" }
   | { readonly kind: "compacted"; readonly level: number; readonly view: ViewMark }
   | { readonly kind: "exhausted"; readonly tokens: number }
@@ -133,7 +152,7 @@ export type BranchNote =
   | { readonly kind: "summary-ready"; readonly chain: string; readonly text: string }
   | { readonly kind: "wants-recovery"; readonly reason: string; readonly task?: string }
   | { readonly kind: "recovered" }
-  /** The provider has counted a request. Undefined: its count is implausible. */
+  /** The provider has counted a request. `basis` is undefined if that count is implausible. */
   | { readonly kind: "counted"; readonly basis: Basis | undefined }
   | { readonly kind: "owes"; readonly debtUsd: number }
   | EndedNote;
@@ -144,11 +163,11 @@ export interface EndedNote {
   readonly target: string;
   readonly at: number;
   readonly tokens: number;
-  /** The request was compacted. */
+  /** Whether the request was compacted in this turn. */
   readonly isSmaller: boolean;
-  /** Tokens that the provider has cached now. Undefined: it does not say. */
+  /** Tokens that the provider has in its cache now. Undefined if the provider does not report this. */
   readonly cachedTokens?: number | undefined;
-  /** Number of messages in the request, if the provider answered it. */
+  /** Number of messages in the request. Absent if the provider did not answer. */
   readonly sentLength?: number;
 }
 
@@ -210,7 +229,7 @@ export function afterNote(memory: BranchMemory, note: BranchNote): BranchMemory 
   }
 }
 
-/** Number of turns in which messages were only appended to a view. */
+/** For how many turns messages were only appended to this view. */
 function turnsOf({ checked }: BranchMemory, view: ViewMark): number {
   return checked !== undefined && isSameMark(checked.view, view) ? checked.turns + 1 : 0;
 }
@@ -233,7 +252,9 @@ function afterTurn(memory: BranchMemory, note: EndedNote): BranchMemory {
   };
 }
 
-/** Reading a cache keeps it alive, even if the provider does not report it. */
+/**
+ * Updates the known caches after a turn. A turn renews its target's cache, even if the provider reports nothing about the cache.
+ */
 function cachesAfter(
   caches: BranchMemory["caches"],
   { target, at, cachedTokens }: EndedNote,
@@ -247,9 +268,9 @@ function cachesAfter(
 
 export type SessionNote =
   | { readonly kind: "calibrated"; readonly target: string; readonly calibration: Calibration }
-  /** The provider refused a request without naming a figure. */
+  /** The provider refused a request and named no figure, so Plimsoll guesses the window. */
   | { readonly kind: "window-guessed"; readonly target: string; readonly tokens: number }
-  /** The provider has named the size of its window, so the sizes that it accepted before no longer matter. */
+  /** The provider has named the size of its window. The sizes of requests that it accepted earlier no longer matter. */
   | { readonly kind: "window-named"; readonly target: string }
   | { readonly kind: "took"; readonly target: string; readonly taken: TakenTokens }
   | { readonly kind: "overflowed"; readonly at: number }
@@ -285,7 +306,7 @@ export function afterSessionNote(memory: SessionMemory, note: SessionNote): Sess
   }
 }
 
-/** A window is at least as large as the largest request that its provider accepted. A lower guess is corrected. */
+/** Corrects a guessed window that is smaller than the largest request that the provider has accepted. */
 function afterTaken(
   { windows, taken, ...memory }: SessionMemory,
   target: string,
@@ -306,7 +327,7 @@ function afterTaken(
   };
 }
 
-/** Clients choose the names of targets, so the list is bounded. The oldest entries are dropped. */
+/** Adds an entry and drops the oldest ones, because clients choose the names of targets, so there could be any number of them. */
 function withEntry<T>(
   entries: Readonly<Record<string, T>>,
   name: string,

@@ -1,7 +1,7 @@
 /**
- * Repairs a session, or a whole database, that the disk has spoilt. Content that does not match its hash is never used. A spoilt
- * session is put aside. The next request of its client carries the whole history and begins a new session. A database with
- * unreadable pages is rebuilt from the sessions that are whole.
+ * Repairs a session, or a whole database, that the disk has damaged. Plimsoll never uses content that does not match its hash. A
+ * damaged session is put aside. The client's next request contains the whole history and starts a new session. If pages of a
+ * database cannot be read, Plimsoll builds a new database from the undamaged sessions.
  */
 
 import { errorMessage, PlimsollError } from "../../message/error.ts";
@@ -10,13 +10,16 @@ import type { EventBus } from "./event-bus.ts";
 import type { StoreHealth } from "./store-health.ts";
 
 export interface Mender {
-  /** The store, wrapped so that the mender learns of everything that the store finds spoilt. */
+  /** The store. It is wrapped so that the mender learns of all damage that the store finds. */
   readonly store: Store;
-  /** Whether part of this session was found spoilt and the session has not been put aside yet. */
+  /** Whether damage was found in this session and the session has not been put aside yet. */
   isSpoilt(session: string): boolean;
-  /** Call this when a log meets rows in the store that it does not know. Another process wrote them, or an index is spoilt. */
+  /** Call this when the store has rows that a log does not know. Either another process wrote them, or an index is damaged. */
   noteConflict(): void;
-  /** Call this after a failure. True: the cause was damage, and it has been dealt with. Contract: never rejects. */
+  /**
+   * Call this after a failure. Resolves to true if the cause was damage and Plimsoll has put the session aside or rebuilt the
+   * database. Contract: never rejects.
+   */
   mend(error: unknown): Promise<boolean>;
   /** Checks the whole database, and rebuilds it if needed. Contract: never rejects. */
   check(): Promise<void>;
@@ -29,15 +32,15 @@ export interface MendWorld {
   readonly bus: EventBus;
   readonly health: StoreHealth;
   readonly now: () => number;
-  /** Locks the file while it is replaced. Undefined: another process is using it. */
+  /** Locks the database file while it is replaced. Returns undefined if another process is using the file. */
   readonly lockFile: () => { release(): void } | undefined;
-  /** Drops sessions from memory that no longer match the store. */
+  /** Removes sessions from memory that no longer match the store. */
   readonly forget: (sessions: readonly string[]) => void;
 }
 
 /** Minimum time between two checks after conflicts, in milliseconds. A check reads the whole file. */
 const checkEveryMs = 600_000;
-/** Maximum number of rebuilds in one process. A disk that spoils a database this often needs a person. */
+/** Maximum number of rebuilds in one process. If a disk damages a database more often than this, a person must look at it. */
 const rebuildsMax = 3;
 
 const spoiltForOthers =
@@ -71,7 +74,7 @@ export function createMender(world: MendWorld): Mender {
 
   const putAside = async (session: string, reason: string): Promise<boolean> => {
     world.forget([session]);
-    // The session was put aside before and is here again. A spoilt index may still lead to it.
+    // If the session was put aside before and has appeared again, a damaged index may still lead to it.
     if (triedAside.has(session) && (await world.store.check()).length > 0) return rebuild(reason);
     triedAside.add(session);
     try {
@@ -90,7 +93,7 @@ export function createMender(world: MendWorld): Mender {
     oneByOne(async () => {
       if (codeOf(error) !== "STORE_CORRUPT") return false;
       const session = sessionIn(error);
-      // Another call may have repaired it while this one waited.
+      // Another call may have repaired the damage while this call waited.
       const isMended =
         session === undefined
           ? (metAt.get(error as object) ?? rebuilds) < rebuilds
@@ -107,7 +110,7 @@ export function createMender(world: MendWorld): Mender {
     });
 
   const check = async (): Promise<void> => {
-    // Only STORE_CORRUPT proves damage. Any other failure means that the database could not be checked now.
+    // Only STORE_CORRUPT proves damage. Any other failure only means that the check could not be made now.
     const problems = await world.store
       .check()
       .catch((error: unknown) => (codeOf(error) === "STORE_CORRUPT" ? [errorMessage(error)] : []));
@@ -156,7 +159,7 @@ function createQueue(): Queue {
   };
 }
 
-/** Passes every error to `note`, and throws it again. */
+/** Wraps a store so that every error is passed to `note` and then thrown again. */
 function watched(store: Store, note: (error: unknown) => void): Store {
   const seen = new Map<PropertyKey, unknown>();
   return new Proxy(store, {
@@ -179,7 +182,7 @@ function watched(store: Store, note: (error: unknown) => void): Store {
   });
 }
 
-/** Emits an event and adds an entry to the list of errors. If the store cannot take the entry, there is only the event. */
+/** Emits an event and adds an entry to the table of errors. If the entry cannot be stored, only the event is emitted. */
 async function announce(world: MendWorld, session: string, message: string): Promise<void> {
   const at = world.now();
   const event = { type: "store-spoilt", session, at, message } as const;

@@ -1,4 +1,4 @@
-/** Opens the store, replaces it if it cannot be read, and watches it for damage. */
+/** Opens the store, replaces a database that cannot be read, and watches the store for damage. */
 
 import { closeSync, openSync, readSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -16,9 +16,9 @@ import type { StoreHealth } from "./store-health.ts";
 
 export interface StoreToOpen {
   readonly config: Config;
-  /** Absent: nothing is kept after the process ends. */
+  /** The folder of the database. If undefined, nothing is kept after the process ends. */
   readonly folder: DataFolder | undefined;
-  /** A store that the caller provides. */
+  /** A store that the caller provides. If undefined, Plimsoll opens one. */
   readonly given: Store | undefined;
   readonly isService: boolean;
   readonly bus: EventBus;
@@ -29,7 +29,7 @@ export interface StoreToOpen {
 export interface OpenedStore {
   readonly store: Store;
   readonly mender: Mender;
-  /** Registers a handler for sessions that the store no longer has. */
+  /** Registers a handler that is called with the sessions that the store has lost. */
   readonly onLost: (forget: (sessions: readonly string[]) => void) => void;
 }
 
@@ -65,13 +65,19 @@ export async function openStore(wanted: StoreToOpen): Promise<OpenedStore> {
   };
 }
 
-/** The service already has the lock of its folder. Any other process takes the lock while it replaces the file. */
+/**
+ * Takes the lock of the folder while the database file is replaced. The service does not take the lock, because it already has
+ * it.
+ */
 function lockFile({ folder, isService }: StoreToOpen): FolderLock | undefined {
   if (folder === undefined || isService) return { release: () => undefined };
   return takeLock(join(dirname(folder.database), serviceLockName), 0);
 }
 
-/** Whether a spoilt file was a Plimsoll database: its beginning lists the tables. Any other file is left alone. */
+/**
+ * Whether a damaged file was a Plimsoll database. If so, its first bytes contain the definitions of the tables. Other files are
+ * left alone.
+ */
 function wasOurs(file: string): boolean {
   const beginning = Buffer.alloc(65_536);
   const opened = openSync(file, "r");
@@ -83,7 +89,10 @@ function wasOurs(file: string): boolean {
   }
 }
 
-/** A file that cannot be opened is put aside. Agents continue from the histories that their clients send. */
+/**
+ * Opens the store. If the file is damaged, puts it aside and continues with a new file that contains the sessions that could be
+ * saved. For the other sessions, agents continue from the histories that their clients send.
+ */
 async function openOrReplace({
   config,
   folder,

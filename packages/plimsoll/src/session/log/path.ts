@@ -1,4 +1,4 @@
-/** A path through the log, as edits and views see it. It comes from a request, a library session or the store. */
+/** A path through the log, to which edits are applied. The messages come from a request, a library session or the store. */
 
 import type { Edit, EditAction } from "../../message/edit.ts";
 import type { BranchRecord, NodeRecord } from "../../store/store.ts";
@@ -14,18 +14,21 @@ import {
 import { foldView, type IndexOf, type Range, type View, wholeView } from "./view.ts";
 
 export interface Path extends Conversation {
-  /** Only edits of this branch, and of the branches that it came from, are active. Absent: edits of every branch are active. */
+  /**
+   * The branch of the path. Only edits of this branch, and of the branches that it came from, are active. If absent, edits of all
+   * branches are active.
+   */
   readonly branch?: string;
-  /** The content of a message, even if the request only names it. */
+  /** The content of a message, even if the request contains only the name of the message. */
   contentAt(index: number): Uint8Array;
-  /** Contract: await this before asking for any bytes. */
+  /** Contract: callers must await this before they ask for any bytes. */
   load(): Promise<void>;
   /** A message of an inner round, by its number. Undefined until it is loaded. */
   innerAt(seq: number): Uint8Array | undefined;
-  /** The name of a message in edits. */
+  /** The name by which edits refer to a message. */
   chainAt(index: number): string | undefined;
   seqAt(index: number): number | undefined;
-  /** The size of a range of messages. */
+  /** Tokens, bytes and media of a range of messages. */
   sumOf(range: Range): Sum;
 }
 
@@ -46,7 +49,9 @@ export interface PathSource {
   readonly contentAt?: Path["contentAt"];
   readonly load?: Path["load"];
   readonly mayCarryMark?: Conversation["mayCarryMark"];
-  /** Sums over everything before each message. If they are known, no range has to be added up. */
+  /**
+   * For each message, the sum of all messages before it. If given, the sum of a range need not be added up message by message.
+   */
   readonly sumsBefore?: readonly Sum[];
 }
 
@@ -71,7 +76,7 @@ export function pathOf(source: PathSource): Path {
 }
 
 async function loaded(): Promise<void> {
-  // All bytes are already here.
+  // Nothing to load, because all bytes are already in memory.
 }
 
 function addUp(messages: readonly PathMessage[], { first, last }: Range): Sum {
@@ -131,7 +136,10 @@ export function pathOfBranch(
 type Indexed = Pick<SessionLog, "indexByChain"> &
   Partial<Pick<SessionLog, "nodes" | "echoes" | "branches">>;
 
-/** Finds the index of a chain. It is the same on every path through that message, so one lookup in a map is enough. */
+/**
+ * Finds the index of a message by its chain. The index is the same on every path through the message, so one lookup in a map is
+ * enough.
+ */
 export function indexOn(path: Path, log: Indexed): IndexOf {
   const indexOf = (chain: string): number | undefined => {
     const index = log.indexByChain.get(chain);
@@ -145,11 +153,11 @@ export function indexOn(path: Path, log: Indexed): IndexOf {
 }
 
 /**
- * Tells which branches have active edits on this path. A sub-agent has its own limit, so messages that are taken out for it stay
- * in the view of the agents that share them.
+ * Tells which branches have active edits on this path. A sub-agent has its own limit, so when messages are removed for the
+ * sub-agent, other agents that share these messages still see them.
  */
 function ownOn({ branch }: Path, { nodes, branches }: Indexed): Pick<IndexOf, "isOwn"> {
-  // Most sessions have only one branch.
+  // Shortcut for the usual case, a session with only one branch.
   if (branch === undefined || nodes === undefined || (branches?.size ?? 0) < 2) return {};
   const lineage = lineageOf({ nodes, branches: branches ?? new Map() }, branch);
   return { isOwn: (other) => lineage.has(other) };
@@ -157,7 +165,7 @@ function ownOn({ branch }: Path, { nodes, branches }: Indexed): Pick<IndexOf, "i
 
 type Echoing = Pick<SessionLog, "nodes" | "echoes">;
 
-/** Finds an answer that its client now sends in another place, or split over several places. */
+/** Finds an answer that its client now sends in another place, or in pieces in several places. */
 function piecesOn(path: Path, log: Echoing): NonNullable<IndexOf["piecesOf"]> {
   const placesBySeq = placesOn(path, log);
   const answers = [...log.nodes.values()].filter(({ source }) => source === "answer");
@@ -189,7 +197,7 @@ interface PlaceHere {
   readonly isWhole: boolean;
 }
 
-/** By number of a message: the places on this path where the message or an echo of it is. */
+/** By message number: the places on this path of the message itself and of its echoes. */
 function placesOn(path: Path, { echoes }: Echoing): ReadonlyMap<number, readonly PlaceHere[]> {
   const placesBySeq = new Map<number, PlaceHere[]>();
   for (let index = 0; index < path.length; index++) {
@@ -200,7 +208,10 @@ function placesOn(path: Path, { echoes }: Echoing): ReadonlyMap<number, readonly
   return placesBySeq;
 }
 
-/** The view of a path. It is folded again only if an edit was added, or if this path does not continue the known one. */
+/**
+ * The view of a path. The view is folded again only if an edit was added, or if this path does not continue the path of the last
+ * view.
+ */
 export function viewOf(log: SessionLog, branch: BranchState, path: Path): View {
   if (log.edits.length === 0) return wholeView;
   const { view: known } = branch;
@@ -228,7 +239,7 @@ export function viewWith(log: SessionLog, path: Path, edits: readonly Edit[]): V
   return foldView(indexOn(path, log), [...log.edits, ...edits]);
 }
 
-/** Whether an edit is anchored beyond the old end of the path. The path may have reached that anchor by now. */
+/** Whether an edit is anchored beyond the old end of the path. The path may have grown up to that anchor by now. */
 function hasWaiting(log: SessionLog, before: number, now: number): boolean {
   if (before === now) return false;
   return log.edits.some(({ anchor }) => (log.indexByChain.get(anchor) ?? 0) >= before);
@@ -244,8 +255,8 @@ function deepestOf(log: SessionLog, indexOf: IndexOf): { index: number; chain: s
 }
 
 /**
- * The anchor of an edit that touches no message: the last message that the client sent and does not rewrite with every
- * request. Answers do not qualify, because a client may never send them back.
+ * The anchor of an edit that touches no message. It is the last message that came from the client and that the client does not
+ * rewrite with every request. An answer is not used, because a client may never send it back.
  */
 export function anchorOf(log: SessionLog, path: Path, branch: BranchState): string {
   const end = stableLength(path, branch);
@@ -256,7 +267,9 @@ export function anchorOf(log: SessionLog, path: Path, branch: BranchState): stri
   return path.chainAt(end - 1) ?? "";
 }
 
-/** A client that has rewritten at most this many messages probably does so with every request, and has not gone back. */
+/**
+ * If a client has rewritten at most this many messages, it probably does so with every request, and the user has not gone back.
+ */
 const longestRewritten = 8;
 
 /** Number of messages that the client will send again unchanged. */
@@ -269,8 +282,8 @@ export function stableLength(
 }
 
 /**
- * Anchors the edits of one compaction at the last message that any of them touches, so that either all of them are active or
- * none. Exception: a revert of an edit with a later anchor gets that anchor, so that both are active together.
+ * Anchors the edits of one compaction at the last message that any of them touches, so that either all of them are active or none
+ * is. If an edit reverts another edit that has a later anchor, it gets that later anchor, so that both are active together.
  */
 export function anchoredTogether(
   {
@@ -303,7 +316,7 @@ function placeOf({ anchor, action }: Edit, indexOf: IndexOf): number | undefined
   return indexOf(anchor) ?? pieces?.last;
 }
 
-/** The last message that an edit names. Undefined if it names none. */
+/** The chain of the last message that an edit names. Undefined if it names no message. */
 export function lastTouched(action: EditAction): string | undefined {
   switch (action.kind) {
     case "replace":
@@ -325,7 +338,10 @@ export interface Conversation {
   bytesAt(index: number): Uint8Array;
   /** A message of an inner round, by its number in the log. */
   innerAt(seq: number): Uint8Array | undefined;
-  /** Whether a client's cache mark may be inside. A wrong yes is allowed, a wrong no is not. */
+  /**
+   * Whether a cache mark of the client may be in this gap. May return true if there is none, but must not return false if there
+   * is one.
+   */
   mayCarryMark(gap: { readonly first: number; readonly last: number }): boolean;
 }
 

@@ -1,4 +1,4 @@
-/** Reports the events and errors of a turn, for subscribers and for the table of errors. */
+/** Reports events and errors of a turn to subscribers and to the table of errors. */
 
 import type { ErrorCode } from "../../message/error.ts";
 import type { Rung } from "../../message/event.ts";
@@ -23,7 +23,8 @@ export function reportWarning({ log, turn }: ReportedTurn, filled: number, limit
 }
 
 /**
- * Reports the names of Plimsoll's tools if they had to change. Once per conversation is enough, because the names stay the same.
+ * Reports the names of Plimsoll's tools if they had to change. Reports them once per conversation, because the names stay the
+ * same.
  */
 export function reportRenamed(
   { log, turn }: ReportedTurn,
@@ -76,7 +77,7 @@ export function reportEnforced(
     reported,
     isFinal ? "RECOVERY_TRIGGERED" : "TOKEN_LIMIT_EXCEEDED",
     isFinal
-      ? "Still over the limit after compaction: this turn is sent as the last one."
+      ? "The request is still over the limit after compaction, so it is sent as the final turn."
       : "The request does not fit, and nothing more can be taken out.",
     { tokens, limit },
   );

@@ -1,4 +1,6 @@
-/** Stores logs: one transaction for everything that a session has not stored yet, retried until the store accepts it. */
+/**
+ * Stores logs. One transaction contains everything of a session that is not stored yet. It is retried until the store accepts it.
+ */
 
 import { pauseAfter } from "../../bounds/growing-pause.ts";
 import { errorMessage, PlimsollError } from "../../message/error.ts";
@@ -9,18 +11,18 @@ import type { EventBus } from "./event-bus.ts";
 import type { BranchState, SessionLog } from "./log.ts";
 import type { StoreHealth } from "./store-health.ts";
 
-/** unsaved: announced as a store-error, kept in memory, and tried again later. */
+/** unsaved: the writes are still in memory, a store-error event was emitted, and Plimsoll tries again later. */
 export type Saved = "stored" | "unsaved";
 
 export interface LogSaver {
   /** Contract: never rejects. */
   save(log: SessionLog): Promise<Saved>;
   /**
-   * Stores these writes together with all earlier unsaved ones. `onStored` is called once they are stored: before "stored" is
-   * returned, or later if the store hung and accepted them after all. Writes that failed are dropped.
+   * Stores these writes together with all earlier unsaved ones. Calls `onStored` once they are stored. This is before "stored" is
+   * returned, or later if the store hung but accepted the writes after all. Writes that failed are dropped.
    */
   saveNow(log: SessionLog, writes: readonly Write[], onStored?: () => void): Promise<Saved>;
-  /** Tries once more to store everything. Anything that fails from now on is not tried again. */
+  /** Tries once more to store everything. Writes that fail from now on are not tried again. */
   close(): Promise<void>;
 }
 
@@ -28,9 +30,9 @@ export interface SaverWorld {
   readonly store: Store;
   readonly bus: EventBus;
   readonly now: () => number;
-  /** Receives the result of every commit, because problems of the store only show when it is used. */
+  /** Gets the result of every commit, because problems of the store show only when the store is used. */
   readonly health: StoreHealth;
-  /** Drops a log that no longer matches the store. The session is read from the store again. */
+  /** Removes a log from memory that no longer matches the store. The session is then read from the store again. */
   readonly forget: (log: SessionLog) => void;
   /** Called when a log is given up, usually because another process has written the same rows. */
   readonly onConflict?: () => void;
@@ -40,7 +42,7 @@ export interface SaverWorld {
 
 export interface NamedMemory {
   readonly name: string;
-  /** Null: the memory is deleted. */
+  /** The memory to store, or null to delete the stored one. */
   readonly memory: object | null;
 }
 
@@ -53,7 +55,10 @@ export interface UnsavedMemories {
 /** The store keeps memories that belong to no session under this name. */
 const noSession = "";
 
-/** A store that stays unavailable must not fill the memory. A session with more unsaved writes than this is given up. */
+/**
+ * Maximum number of unsaved writes. Above this number, the session is given up, because otherwise an unavailable store would fill
+ * the memory.
+ */
 const maxUnsavedWrites = 20_000;
 /** Maximum wait for a commit, in milliseconds. A disk that hangs must not delay an answer forever. */
 const commitTimeoutMs = 10_000;
@@ -133,7 +138,7 @@ async function flush(log: SessionLog, world: SaverWorld): Promise<Saved> {
   const moved = [...log.branches.values()].filter(({ isChanged }) => isChanged);
   const { isMemoryChanged } = log;
   if (batch.length === 0 && moved.length === 0 && !isMemoryChanged) return "stored";
-  // The frame is made at the same moment as the batch, so that no branch in it points to messages outside the batch.
+  // The frame and the batch are made at the same moment, so that no branch in the frame points to a message outside the batch.
   const targets = world.targetMemories?.takeUnsaved() ?? [];
   const frame = frameOf(log, moved, targets);
   for (const branch of moved) branch.isChanged = false;
@@ -159,17 +164,17 @@ async function flush(log: SessionLog, world: SaverWorld): Promise<Saved> {
   }
 }
 
-/** Whether the same batch would fail every time: another process has written first, or there is too much to write. */
+/** Whether a retry would be useless: another process has written first, or there are too many unsaved writes. */
 function isHopeless(log: SessionLog, error: unknown): boolean {
   return isConflict(error) || log.unsaved.length > maxUnsavedWrites;
 }
 
-/** The store works, but its content differs from what this process expects. */
+/** Whether the store works but contains something else than this process expects. */
 function isConflict(error: unknown): boolean {
   return PlimsollError.is(error) && error.code === "STORE_CONFLICT";
 }
 
-/** Gives up a log. Every request carries its whole history, so the next one puts the session together again. */
+/** Gives up a log. Every request contains its whole history, so the next request builds the session again. */
 function abandon(log: SessionLog, world: SaverWorld): void {
   log.isAbandoned = true;
   log.unsaved = [];
@@ -182,7 +187,7 @@ function announceFailure(log: SessionLog, { bus, now }: SaverWorld, message: str
   bus.emit({ tenant, event: { type: "store-error", session, at: now(), message } });
 }
 
-/** The session and its branches as they are now. The writes that follow in the transaction refer to them. */
+/** The writes for the session and its branches as they are now. Later writes of the transaction refer to them. */
 function frameOf(
   log: SessionLog,
   moved: readonly BranchState[],

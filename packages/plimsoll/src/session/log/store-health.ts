@@ -1,12 +1,15 @@
 /** The current problems of the store, for health checks. */
 
 export interface StoreHealth {
-  /** One sentence each, in the order in which the problems began. Empty: all is well. */
+  /** One sentence for each current problem, in the order in which the problems began. Empty if there is no problem. */
   readonly problems: readonly string[];
   /** Reports a problem. A later sentence under the same name replaces the earlier one. */
   report(name: string, sentence: string): void;
   clear(name: string): void;
-  /** Problems that were repaired. They block nothing, but a person should look at them. The newest comes last. */
+  /**
+   * One sentence for each problem that was repaired. These problems block nothing, but a person should look at them. The newest
+   * is last.
+   */
   readonly notices: readonly string[];
   notice(sentence: string): void;
 }

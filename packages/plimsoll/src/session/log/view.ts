@@ -1,6 +1,6 @@
 /**
- * The view: what the model sees of a path after all active edits. `foldView` below is the algorithm. A view lists only the
- * differences from the log, so its cost depends on the number of edits and not on the length of the conversation.
+ * The view of a path: the conversation as the model sees it, after all active edits. `foldView` below is the algorithm. A view
+ * lists only the differences from the log, so its cost depends on the number of edits and not on the length of the conversation.
  */
 
 import type { Edit, EditAction, ToolSelection } from "../../message/edit.ts";
@@ -18,7 +18,7 @@ export interface Replacement {
   readonly text: string;
 }
 
-/** Messages that are missing from the view, and the text in their place. */
+/** A range of messages that are missing from the view, and the text that replaces them. */
 export interface Gap extends Range {
   readonly text: string;
   readonly edit: Edit;
@@ -26,10 +26,10 @@ export interface Gap extends Range {
 
 /** An answer as the model gave it, with the inner rounds that the client does not see. */
 export interface Expansion extends Range {
-  /** Numbers, in the log, of the messages that are shown in its place. */
+  /** Log numbers of the messages that are shown in place of the answer. */
   readonly inner: readonly number[];
   readonly edit: number;
-  /** The client sends the answer in pieces. They stay as they are, and only the inner rounds are shown before them. */
+  /** Set if the client sends the answer in pieces. The pieces stay as they are, and the inner rounds are shown before them. */
   readonly isInPieces?: true;
 }
 
@@ -52,27 +52,30 @@ export interface View {
   readonly searchNote?: string;
   /** Expansions do not overlap, and never begin or end inside a gap. */
   readonly expansions: readonly Expansion[];
-  /** Answers whose lookup was reverted. They are shown as the client sends them, without anything bound to the lookup. */
+  /** Answers whose lookups were reverted. They are shown as the client sends them, without parts that belong to a lookup. */
   readonly contractions: readonly Expansion[];
 }
 
-/** A pin set by hand always counts. A pin made by an undo is ignored if otherwise this turn would have to be the last one. */
+/**
+ * A pinned range. A pin that a person set always applies. A pin that an undo made is ignored if it would make this turn the final
+ * turn.
+ */
 export interface Pin extends Range {
   readonly isByHand: boolean;
 }
 
-/** Finds the index of a chain on a path. Undefined if the path does not pass through it. */
+/** Finds the index of a chain on a path. Returns undefined if the chain is not on the path. */
 export interface IndexOf {
   (chain: string): number | undefined;
-  /** Whether edits that were made on the given branch are active here. Absent: those of every branch are. */
+  /** Whether edits of the given branch are active on this path. If absent, edits of all branches are active. */
   readonly isOwn?: (branch: string) => boolean;
-  /** Finds an answer, from its first to its last message, if its client sends it back in another place. */
+  /** Finds an answer, given its first and last message, that its client sends back in another place. */
   readonly piecesOf?: (first: string, last: string) => Pieces | undefined;
 }
 
 /** The range from the first piece of an answer to the last. */
 export interface Pieces extends Range {
-  /** The range contains the whole answer and nothing else. */
+  /** Whether the range contains the whole answer and nothing else. */
   readonly isWhole: boolean;
 }
 
@@ -84,7 +87,10 @@ function holdsOn(indexOf: IndexOf, edit: Edit): boolean {
     : isAnchoredOn(indexOf, edit);
 }
 
-/** Whether an edit was made for this path: its anchor is on the path, and it was made on this branch or one it came from. */
+/**
+ * Whether an edit was made for this path. The edit's anchor must be on the path, and the edit must come from this branch or from
+ * a branch that this branch came from.
+ */
 export function isAnchoredOn(indexOf: IndexOf, { anchor, branch, action }: Edit): boolean {
   const isOwn = action.kind === "expand" || indexOf.isOwn?.(branch) !== false;
   return isOwn && indexOf(anchor) !== undefined;
@@ -122,8 +128,7 @@ export function activeEdits(indexOf: IndexOf, edits: readonly Edit[]): readonly 
 }
 
 /**
- * Numbers of the reverted edits. Starts with the newest edit, because later edits decide whether a revert or a restore is
- * itself reverted.
+ * Numbers of the reverted edits. Goes from the newest edit to the oldest, because a later edit may revert a revert or a restore.
  */
 export function revertedIn(edits: readonly Edit[]): ReadonlySet<number> {
   const reverted = new Set<number>();
@@ -141,9 +146,9 @@ export function revertedIn(edits: readonly Edit[]): ReadonlySet<number> {
 }
 
 /**
- * Numbers of the edits to revert so that the view is as it was after edit `to`. A revert may stay if the edit that it cancels is
- * later than `to`. Reverting a restore makes the edits that it cancelled active again, so any of them later than `to` must be
- * reverted, too.
+ * Numbers of the edits to revert so that the view becomes what it was after edit `to`. A revert may stay if the edit that it
+ * cancels is later than `to`. If a restore is reverted, the edits that it cancelled become active again, so those that are later
+ * than `to` must be reverted too.
  */
 export function madeSince(edits: readonly Edit[], to: number): readonly number[] {
   const gone = new Set<number>();
@@ -169,7 +174,7 @@ export function countOfEdits({ edits }: Pick<View, "edits">): number {
 }
 
 /**
- * Identifies a view. Lookups do not change the mark, because they are part of the conversation and not a decision of Plimsoll.
+ * Identifies a view by its edits. Lookups are ignored, because they are part of the conversation and not a decision of Plimsoll.
  */
 export function markOf(view: Pick<View, "edits">): ViewMark {
   const last = view.edits.findLast(({ action }) => action.kind !== "expand")?.seq ?? 0;
@@ -179,25 +184,25 @@ export function markOf(view: Pick<View, "edits">): ViewMark {
 /**
  * Folds the edits of a session into the view of one path.
  *
- * First it selects the edits that were made for this path. The path must pass through the edit's anchor, and the edit must come
- * from this branch or from one that this branch came from. A lookup (`expand`) is selected wherever its answer is on the path.
- * Then it drops reverted edits, from the newest back. A revert cancels one edit. A restore cancels every edit between `to` and
- * itself, except lookups. A later revert or restore can cancel either of them.
- * It applies the other edits in the order of their numbers, not of their times:
- * - `remove` and `fold` make gaps. A later one swallows every gap that it overlaps: the gap grows, and the later text is shown.
+ * First it selects the edits that were made for this path. The path must contain the edit's anchor, and the edit must come from
+ * this branch or from one that this branch came from. A lookup (`expand`) is selected wherever its answer is on the path.
+ * Then it drops reverted edits, from the newest to the oldest. A revert cancels one edit. A restore cancels every edit between
+ * `to` and itself, except lookups. A later revert or restore can cancel an earlier revert or restore.
+ * It applies the remaining edits in the order of their numbers, not of their times:
+ * - `remove` and `fold` make gaps. If a later gap overlaps earlier gaps, they become one gap, and the later text is shown.
  * - `replace`: for the same part of a message, the later edit wins. `insert`: all notes after a message are shown, in order.
  * - `tools`: the last edit wins. `pin`: every pin counts. `expand`: for the same answer, the first edit wins.
  * A gap hides the replacements, notes and lookups of the messages inside it, even newer ones.
  *
- * Invariant: gaps do not overlap, and nothing else is shown inside one. The log is not changed: the same path and the same edits
- * always give the same view, and a path without edits gives the log itself.
+ * Invariant: gaps do not overlap, and no other edit is shown inside a gap. The log does not change. The same path and the same
+ * edits always give the same view, and a path without edits gives the messages of the log.
  */
 export function foldView(indexOf: IndexOf, edits: readonly Edit[]): View {
   const active = activeEdits(indexOf, edits);
   const expanding = edits.filter((edit) => edit.action.kind === "expand" && holdsOn(indexOf, edit));
   if (active.length === 0 && expanding.length === 0) return wholeView;
   const gaps = gapsOf(active, indexOf);
-  /** Edits of a message inside a gap disappear with the message. */
+  /** Edits of a message inside a gap are not visible, because the message is not visible. */
   const visibleIndexOf = (chain: string) => {
     const index = indexOf(chain);
     return index === undefined || isInside(gaps, index) ? undefined : index;
@@ -230,7 +235,10 @@ function toolSelectionIn(active: readonly Edit[]): Pick<View, "tools"> {
   return { tools: { kept, loaded, note } };
 }
 
-/** At most one expansion per answer, because a request that was sent twice may have been answered twice in the same words. */
+/**
+ * The expansions and contractions of the view, at most one per answer. A request that was sent twice may have got the same answer
+ * twice.
+ */
 function expansionsOf(
   active: readonly Edit[],
   expanding: readonly Edit[],
@@ -293,7 +301,7 @@ function notesOf(active: readonly Edit[], visibleIndexOf: IndexOf): View["notes"
   return notes;
 }
 
-/** A later range swallows the earlier gaps that it overlaps, together with their texts. */
+/** The gaps of the view. If a later range overlaps earlier gaps, they become one gap with the later text. */
 function gapsOf(active: readonly Edit[], indexOf: IndexOf): readonly Gap[] {
   let gaps: Gap[] = [];
   for (const edit of active) {

@@ -1,13 +1,13 @@
 /**
- * Which messages a conversation may look up: those on its own path from the root to its tip, and those that its client left
- * behind when it rewound or compacted. It may never look up any other branch, even in the same session.
+ * Tells which messages a branch may look up: those on its own path from the root to its tip, and those that its client abandoned
+ * when it rewound or compacted the conversation. A branch may never look up messages of other branches, even in the same session.
  */
 
 import { pathTo, type SessionLog } from "./log.ts";
 
 export type IsVisible = (seq: number) => boolean;
 
-/** `hasOtherLead`: the client sends other leading system messages than those that the session began with. */
+/** `hasOtherLead`: whether the client sends other leading system messages than those with which the session began. */
 export function visibleOn(
   log: Pick<SessionLog, "nodes" | "branches" | "leading">,
   branch: string,
@@ -18,13 +18,14 @@ export function visibleOn(
   const path = new Set(pathTo(log, tip).map(({ seq }) => seq));
   return (seq) => {
     const node = log.nodes.get(seq);
-    // The session's first system prompt may belong to another client: a client joins without proving that it knows the prompt.
+    // The session's first system prompt may belong to another client, because a client can join a session without knowing its
+    // prompt.
     if (node === undefined || (hasOtherLead && log.leading.has(seq))) return false;
     return path.has(seq) || (node.branch !== undefined && own.has(node.branch));
   };
 }
 
-/** The branch, the branch that its client left to start it, the branch left before that, and so on. */
+/** The branch itself, the branch that its client left to start it, the branch that was left before that, and so on. */
 export function ownBranches(
   { branches }: Pick<SessionLog, "branches">,
   branch: string,

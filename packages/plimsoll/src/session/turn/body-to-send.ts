@@ -1,4 +1,4 @@
-/** The bytes of a turn that Plimsoll sends to the upstream. */
+/** Composes the body that Plimsoll sends to the upstream. */
 
 import { errorMessage } from "../../message/error.ts";
 import type { BodySlices } from "../../wire/format/slices.ts";
@@ -23,7 +23,7 @@ export interface SendingTurn {
   readonly rounds: Pick<InnerRounds, "elements" | "tokens" | "isLast"> | undefined;
 }
 
-/** The client's own bytes with the edits spliced in. Undefined if there is nothing to splice. */
+/** The client's own bytes with the edits spliced in. Undefined if there are no changes to make. */
 export function bodyToSend(
   turn: SendingTurn,
   draft: Draft,
@@ -36,19 +36,19 @@ export function bodyToSend(
   const isUnchanged = patches.length === 0 && tools.elements.length === 0;
   if (isUnchanged && fields.size === 0) return undefined;
   try {
-    // Only fields change, so the history that the provider stores need not be written out.
+    // If only fields change, the history that the provider stores need not be written out.
     return isUnchanged
       ? patchBody(body, slices, draft.wire.fields, { patches, fields })
       : draft.request.compose({ patches, fields, tools });
   } catch (error) {
-    // The first request of a turn can be sent as it came. A later one makes no sense without the model's lookups.
+    // The first request of a turn can be sent as it came. Later requests must contain the model's lookups, so they cannot.
     if (hasLookedUp(turn)) throw error;
     reportDegraded(draft, "original", `the view could not be written: ${errorMessage(error)}`);
     return undefined;
   }
 }
 
-/** The view, the cache marks, and at the end the model's lookups of this turn. */
+/** The patches of the view and of the cache marks, followed by a patch that appends this turn's lookups. */
 function patchesToSend(
   { fitted, rounds }: SendingTurn,
   draft: Draft,

@@ -1,4 +1,4 @@
-/** The incoming request, and the world that a turn needs. */
+/** Types for the incoming request, and for the services and settings that a turn needs. */
 
 import type { Store } from "../../store/store.ts";
 import type { Wire } from "../../wire/format/wire.ts";
@@ -18,7 +18,7 @@ import type { Targets } from "../measure/target.ts";
 import type { OfferReader } from "../tools/own-tools-offer.ts";
 import type { OpenTurns } from "./open-turns.ts";
 
-/** The world that a turn needs. */
+/** The services and settings that a turn needs. */
 export interface TurnContext extends FitWorld {
   readonly store: Store;
   readonly sessions: SessionCache;
@@ -29,7 +29,7 @@ export interface TurnContext extends FitWorld {
   readonly references: References;
   readonly bus: EventBus;
   readonly now: () => number;
-  /** Runs work one after the other per name, so that two requests never search for the same session at once. */
+  /** Runs tasks with the same name one after the other, so that two requests never search for the same session at once. */
   readonly exclusively: <T>(name: string, work: () => Promise<T>) => Promise<T>;
   /** Turns that have begun but not ended. A shutdown waits for them. */
   readonly openTurns: OpenTurns;
@@ -45,16 +45,16 @@ export interface Incoming {
   readonly body: Uint8Array;
   readonly hints: SessionHints;
   readonly priority?: 1 | 2 | 3;
-  /** The request is recorded and measured, but sent as it came. */
+  /** Whether Plimsoll sends the request as it came. The request is still recorded and measured. */
   readonly isBypassed?: boolean;
-  /** Starts a new session, unless the client names another one. */
+  /** Whether the request starts a new session, unless the client names another session. */
   readonly isFreshSearch?: boolean;
-  /** Asks the provider to count tokens. Works while the request is under way. */
+  /** Asks the provider to count tokens. Can be called only while the request is under way. */
   readonly countTokens?: CountTokens;
-  /** The tenant is derived from a credential on this machine that the client may have refreshed. */
+  /** Whether the tenant is derived from a credential on this machine. The client may refresh such a credential. */
   readonly isRefreshable?: boolean;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Secrets of the request. Plimsoll must not keep them if an upstream quotes them. */
+  /** Secrets of the request. If an upstream quotes them in an error, Plimsoll must not store them. */
   readonly credentials?: () => readonly string[];
 }
 
@@ -62,6 +62,6 @@ export interface OpenTurn {
   readonly draft: Draft;
   readonly placed: Placed;
   readonly isBypassed?: boolean;
-  /** The caller may never return with an answer. Then the turn ends when Plimsoll shuts down. */
+  /** Whether the caller may never return with an answer. Such a turn ends at the latest when Plimsoll shuts down. */
   readonly isLeftOpen?: boolean;
 }

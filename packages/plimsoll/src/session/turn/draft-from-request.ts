@@ -1,4 +1,4 @@
-/** Makes a draft from a recorded request. Plimsoll has not decided yet which parts of it to send. */
+/** Makes a draft from a recorded request. Plimsoll decides later which parts of the request to send. */
 
 import { addCounts, type Measurement } from "../../budget/measure.ts";
 import type { WhoAsks } from "../../config/limits.ts";
@@ -24,7 +24,7 @@ export interface SentRequest {
   readonly incoming: Pick<Incoming, "wire" | "body">;
   readonly request: WireRequest;
   readonly slices: BodySlices;
-  /** Bytes of the messages in the request itself. */
+  /** Bytes of each message that the request itself contains. */
   readonly bytes: readonly Uint8Array[];
 }
 
@@ -35,7 +35,7 @@ interface Drafting extends SentRequest {
   readonly whole: WholeConversation;
   readonly head: Preamble;
   readonly targets: Draft["targets"];
-  /** Plimsoll sends it as it came. */
+  /** Whether Plimsoll sends the request as it came. */
   readonly isBypassed: boolean;
 }
 
@@ -44,7 +44,7 @@ interface DraftingWorld {
   readonly targets: Pick<Targets, "narrowed">;
 }
 
-/** Everything about the request that the guard and the strategies work on. */
+/** Makes the draft that the guard and the strategies work on. */
 export function draftOf(world: DraftingWorld, drafting: Drafting): Draft {
   const { incoming, request, turn, placed, whole, head } = drafting;
   const { log, branch } = placed;
@@ -75,9 +75,9 @@ export function draftOf(world: DraftingWorld, drafting: Drafting): Draft {
 
 interface RequestPlace {
   readonly log: SessionLog;
-  /** Undefined if no branch has the conversation yet. */
+  /** The branch of the conversation, or undefined if no branch has the conversation yet. */
   readonly branch: string | undefined;
-  /** The links under which the log knows the messages. */
+  /** The links of the messages, as they are in the log. */
   readonly links: readonly Link[];
   readonly whole: Pick<WholeConversation, "messages" | "serverSideCount" | "nodes">;
 }
@@ -113,7 +113,7 @@ interface ServerSideBodies {
   load(): Promise<void>;
 }
 
-/** Messages that the client only names or that the provider stores. Their bytes are in the store. */
+/** Loads messages that the client only names, or that the provider stores, from Plimsoll's store. */
 function serverSideBodies(
   store: DraftingWorld["store"],
   { record }: Pick<SessionLog, "record">,
@@ -142,7 +142,9 @@ export function whoAsks(
   };
 }
 
-/** If the client has its tools in a message, the index of that message in the whole conversation. */
+/**
+ * If the client lists its tools inside a message, the position of that message in the whole conversation. Otherwise undefined.
+ */
 function toolsPlace(
   { toolsInMessage }: Pick<WireRequest, "toolsInMessage">,
   serverSideCount: number,
@@ -172,7 +174,7 @@ interface Composing {
   readonly serverSideCount: number;
 }
 
-/** The client's body with these changes. It keeps its own bytes if it contains the whole conversation as a list. */
+/** The client's body with these changes. If the body contains the whole conversation as a list, all other bytes stay the same. */
 export function composeRequest(
   { incoming: { wire, body }, request, slices }: SentRequest,
   { path, serverSideCount }: Composing,
@@ -197,7 +199,7 @@ function outputOf(maxTokens: number, thinkingTokens: number | undefined): Output
   return { maxTokens, ...(thinkingTokens === undefined ? {} : { thinkingTokens }) };
 }
 
-/** Tools inside a message count as tools, not as conversation. */
+/** Measures a request. If a message contains the tools, its tokens count as tools and not as conversation. */
 export function measureRequest(
   head: Preamble,
   messages: readonly LogMessage[],
@@ -224,8 +226,8 @@ function narrowedTargets(
 }
 
 /**
- * If a provider accepted more than the known window, nobody knows its real window. Then Plimsoll refuses no request because of
- * the known one.
+ * If a provider has accepted a request larger than the known window, the real window is unknown. Plimsoll then refuses no request
+ * because of the known window.
  */
 function withTaken(target: Target, { memory: { taken } }: Pick<SessionLog, "memory">): Target {
   const { input = 0 } = taken[target.key] ?? {};
@@ -235,8 +237,8 @@ function withTaken(target: Target, { memory: { taken } }: Pick<SessionLog, "memo
 }
 
 /**
- * Some wires accept a plain string as a message. This turns it into a message object. Throws if
- * the message was not loaded, because Plimsoll must not send something else in its place.
+ * Some wires accept a plain string as a message. This function turns such a string into a message object. Throws if the message
+ * was not loaded, because Plimsoll must not send something else in its place.
  */
 function asElement(wire: Wire, bytes: Uint8Array): Uint8Array {
   if (bytes.length === 0) throw new Error("A message that the provider stores was not loaded.");

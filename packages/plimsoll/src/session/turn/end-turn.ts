@@ -1,4 +1,4 @@
-/** The end of a turn: its answer joins the log, and everything is stored in one transaction. */
+/** Ends a turn: adds the answer to the log, and stores everything in one transaction. */
 
 import { errorMessage } from "../../message/error.ts";
 import type { TurnStatus } from "../../message/event.ts";
@@ -32,7 +32,7 @@ import type { Targets } from "../measure/target.ts";
 import { sumUsage } from "./inner-rounds.ts";
 import { expandAnswer, type RecordingWorld, type SentTurn } from "./record-inner-rounds.ts";
 
-/** The world that the end of a turn needs. */
+/** The services that the end of a turn needs. */
 export interface EndingWorld extends RecordingWorld {
   readonly sessions: Pick<SessionCache, "noteAnswers">;
   readonly calibrations: Calibrations;
@@ -49,7 +49,7 @@ export interface TurnResult {
   readonly error?: string;
 }
 
-/** Learns from the provider's usage figures how it counts and how much it accepts. */
+/** Learns from the provider's usage figures how the provider counts tokens and how large a request it accepts. */
 function noteUsage(
   { calibrations }: EndingWorld,
   { placed: { log, branch }, draft, fitted, rounds }: SentTurn,
@@ -57,13 +57,13 @@ function noteUsage(
 ): void {
   if (usage === undefined) return;
   const { target, measured } = fitted;
-  // The first round's figure belongs to the request that was measured.
+  // The usage of the first round belongs to the request that was measured.
   const first = rounds?.usages[0] ?? usage;
-  // Skipped if there were inner rounds: the request was then changed or compacted on the way.
+  // Calibration is skipped if there were inner rounds, because the request may have changed between them.
   if ((rounds?.messages.length ?? 0) === 0)
     calibrations.observe(log, target, measured, first.inputTokens);
   const { inputTokens, outputTokens } = rounds?.usages.at(-1) ?? usage;
-  // Includes the lookups of this turn, because the next request contains them too.
+  // The basis includes the lookups of this turn, because the next request contains them too.
   takeBasis(branch, { ...fitted, ...rounds?.reported }, inputTokens);
   const asked = outputToSend(draft, fitted, rounds?.reported?.lookedUpTokens)?.maxTokens;
   noteTaken(log, branch, { givenTokens: outputTokens, askedTokens: asked ?? outputTokens });
@@ -140,7 +140,7 @@ function withoutSecrets(result: TurnResult, credentialsOf: () => readonly string
   const isWhole = status === "complete" || answer === undefined;
   if (isWhole && error === undefined) return result;
   const credentials = credentialsOf();
-  // Cut first far beyond the final length, so that the final cut cannot leave part of a credential.
+  // The first cut is far beyond the final length, so that the final cut cannot leave part of a credential.
   const clean = (text: string): string =>
     withoutCredentials(text.slice(0, 4 * maxErrorChars), credentials).slice(0, maxErrorChars);
   return {
@@ -168,12 +168,18 @@ function harmlessAnswer(
   };
 }
 
-/** Usage of the whole turn. The client sees the input of the last round, but the sum of all rounds was paid for. */
+/**
+ * Usage of the whole turn. The client sees only the input tokens of the last round, but all rounds cost money, so they are added
+ * up.
+ */
 function usageOf({ rounds }: SentTurn, { answer }: TurnResult): Usage | undefined {
   return sumUsage(rounds?.usages ?? []) ?? answer?.usage;
 }
 
-/** Notes that the window was full before the answer was complete. The client has the answer already; the next turn makes room. */
+/**
+ * Remembers that the window was full before the answer was complete. The client already has this answer, so the next turn makes
+ * room.
+ */
 function noteOverflow(world: EndingWorld, sent: SentTurn, { answer }: TurnResult): void {
   const { error, response } = answer ?? {};
   const body = error === undefined ? (response ?? null) : { error: { ...error } };
@@ -184,7 +190,10 @@ function noteOverflow(world: EndingWorld, sent: SentTurn, { answer }: TurnResult
   announceOverflow(world, draft, { fitted, overflow, attempt: 1, isRetried: false });
 }
 
-/** If a server does not defer tools itself, Plimsoll stops asking it to. The next request uses Plimsoll's own search. */
+/**
+ * Called after a failed turn. If the error says that the server does not defer tools, Plimsoll uses its own tool search from the
+ * next request on.
+ */
 function noteRefusal(
   { targets }: EndingWorld,
   { draft, fitted }: SentTurn,
@@ -199,7 +208,7 @@ function noteRefusal(
   reportDegraded(draft, "view", `the provider does not defer tools itself: ${errorText.trim()}`);
 }
 
-/** If an answer cannot be read, its request must still be recorded. */
+/** Records the answer. If the answer cannot be read, the request must still be recorded, so this function does not throw. */
 async function recordAnswer(
   world: EndingWorld,
   sent: SentTurn,
@@ -213,7 +222,10 @@ async function recordAnswer(
   }
 }
 
-/** Appends the answer and returns its tokens. Several choices become siblings, and the branch continues from the first. */
+/**
+ * Appends the answer and returns its tokens. If there are several choices, they become siblings, and the branch continues from
+ * the first.
+ */
 async function appendAnswers(
   world: EndingWorld,
   sent: SentTurn,
@@ -262,17 +274,17 @@ async function goOnFrom(
   const { placed } = sent;
   const isComplete = result.status === "complete";
   if (isComplete) await expandAnswer(world, sent, tip);
-  // Another request may have moved the branch on meanwhile.
+  // The tip moves only if no other request has moved it in the meantime.
   if (placed.branch.record.tipSeq === placed.tip.seq) moveTip(placed.branch, tip.seq);
   if (isComplete) noteNames(world, sent, result);
 }
 
-/** A partial answer is never the same as a complete one, even if a later attempt has the same words. */
+/** Gives a partial answer an identity of its own, so that a later complete answer with the same words is not taken for it. */
 function asIncomplete(message: LogMessage): LogMessage {
   return { ...message, identity: shortHash(`incomplete ${message.identity}`) };
 }
 
-/** Records the names under which the provider keeps the answer. A later request may contain only such a name. */
+/** Records the ids under which the provider stores the answer, because a later request may contain only such an id. */
 function noteNames(
   world: EndingWorld,
   { placed, draft: { wire } }: SentTurn,
@@ -340,7 +352,7 @@ function recordOf(sent: SentTurn, result: TurnResult, endedAt: number): TurnReco
   };
 }
 
-/** Counters that the next turn of this branch starts from. */
+/** The counters from which the next turn of this branch starts. */
 function countersOf(
   { fitted, placed }: SentTurn,
   { usage }: TurnRecord,
@@ -361,7 +373,7 @@ function turnWrites({ placed, draft }: SentTurn, turn: TurnRecord): readonly Pro
   return [...writes, ...headWrites(log, hash, bytes)];
 }
 
-/** Stores only new blocks. For a long prompt with a new date in it, that is one or two. */
+/** Stores only the blocks that are new. If only the date in a long prompt has changed, that is one or two blocks. */
 function headWrites(log: SessionLog, hash: string, bytes: Uint8Array): readonly Promise<Write>[] {
   const session = log.record.id;
   const blocks = cutBlocks(bytes);

@@ -1,4 +1,4 @@
-/** Makes a new turn fit. A shutdown does not wait for this: the request is stored and not sent. */
+/** Makes a new turn fit. A shutdown does not wait until the turn fits. In that case the request is stored but not sent. */
 
 import { errorMessage, PlimsollError } from "../../message/error.ts";
 import type { Fitted } from "../fit/last-resort.ts";
@@ -7,7 +7,7 @@ import type { OpenTurn } from "./context.ts";
 import type { Unended } from "./open-turns.ts";
 import type { TurnServices } from "./services.ts";
 
-/** Contract: rejects with CLOSED if Plimsoll shuts down meanwhile. The turn has ended then. */
+/** Contract: rejects with CLOSED if Plimsoll shuts down meanwhile. By then, the turn has ended. */
 export async function firstFit(services: TurnServices, begun: OpenTurn): Promise<Fitted> {
   const { closing, openTurns } = services;
   const closed = Promise.withResolvers<never>();

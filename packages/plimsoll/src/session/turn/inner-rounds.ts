@@ -32,46 +32,49 @@ import type { Scope } from "../lookup/scope.ts";
 import type { FactsReader } from "../measure/message-facts.ts";
 import type { OwnOffer } from "../tools/own-tools-offer.ts";
 
-/** Maximum number of inner rounds per turn. More would be a loop. */
+/** Maximum number of inner rounds per turn. With more rounds, the model is probably in a loop. */
 const maxRounds = 8;
 const maxCallsPerRound = 16;
 
 export interface InnerRounds {
   readonly isOwn: IsOwn;
-  /** Call this with the upstream's answer. again: send another round. Contract: never rejects. */
+  /** Call this with the upstream's answer. If it resolves to "again", send another round. Contract: never rejects. */
   answered(answer: Answer): Promise<"done" | "again">;
   /** Messages of the inner rounds, which follow the client's own messages. */
   readonly elements: readonly Uint8Array[];
   /** Size of `elements`, in Plimsoll's tokens. */
   readonly tokens: number;
-  /** The model may not call any more tools. */
+  /** Whether this is the last round, in which the model may not call any more tools. */
   readonly isLast: boolean;
-  /** The full content of the turn, of which the client knows only a part. */
+  /** All messages and usages of the turn. The client knows only some of these messages. */
   readonly kept: KeptRounds;
 }
 
 export interface KeptRounds {
-  /** All messages of the inner rounds, in order. Empty if the client knows everything. */
+  /** All messages of the inner rounds, in order. Empty if the client has seen every message. */
   readonly messages: readonly JsonObject[];
   /** Number of requests to the upstream beyond the first. */
   readonly innerRounds: number;
-  /** Usage of each round, if reported. */
+  /** Usage of each round for which the provider reported usage. */
   readonly usages: readonly Usage[];
   /** Size of the last request for which the provider reported usage. The view may have been compacted since then. */
   readonly reported?: ReportedRound;
 }
 
 export interface ReportedRound {
-  /** Before calibration. */
+  /** Size of the request, before calibration. */
   readonly measured: Measurement;
-  /** Tokens of the messages after the client's own ones. */
+  /** Tokens of the messages that follow the client's own messages. */
   readonly lookedUpTokens: number;
 }
 
-/** Actions of the turn that the rounds can request. */
+/** Actions that inner rounds can request from their turn. */
 export interface RoundActs {
   readonly fitted: () => Fitted;
-  /** Compacts the view because the model asked for it. Returns the answer for the model. */
+  /**
+   * Compacts the view, because the model asked for it or because the inner rounds no longer fit. Returns the answer for the
+   * model.
+   */
   readonly compact: () => Promise<string>;
   /** Searches the deferred tools. */
   readonly findTools: (search: Omit<ToolSearch, "before">) => Promise<OwnAnswer>;
@@ -82,7 +85,7 @@ interface RoundsOf extends RoundActs {
   readonly offer: OwnOffer;
 }
 
-/** The world that lookups need. */
+/** The services and settings that lookups need. */
 export interface RoundsWorld {
   readonly facts: FactsReader;
   readonly own: OwnAnswers;
@@ -92,7 +95,7 @@ export interface RoundsWorld {
   readonly now: () => number;
 }
 
-/** Opens the inner rounds of a turn if its request contains Plimsoll's tools. These tools stay in the list for all rounds. */
+/** Opens the inner rounds of a turn if its request contains Plimsoll's tools. All rounds have these tools in their tool list. */
 export function openRounds(
   world: RoundsWorld,
   draft: Draft,
@@ -193,13 +196,13 @@ function openInnerRounds(world: RoundsWorld, turn: RoundsOf): InnerRounds {
       try {
         await goOn(heard, own);
       } catch (error) {
-        // The client gets the answer without the unanswered call.
+        // If a lookup fails, the client gets the answer without the unanswered call.
         reportDegraded(draft, "view", `a lookup failed: ${errorMessage(error)}`);
         return "done";
       }
       isAwaitingResults = others.size > 0;
       if (isAwaitingResults) return "done";
-      // The model's texts between lookups take room too.
+      // Besides results, the model's own texts in inner rounds take room, so the request may no longer fit.
       const { limit, tokensAfter } = turn.fitted();
       if (tokensAfter + spoken.tokens > limit) await turn.compact();
       rounds++;
@@ -212,7 +215,7 @@ function idOf({ id }: ToolCallPart): string {
   return id;
 }
 
-/** One result per call. Extra answers are added to the last result. */
+/** Makes one result for each call. Additional answers are added to the last result. */
 function resultsOf(
   offer: OwnOffer,
   calls: readonly ToolCallPart[],
@@ -236,8 +239,8 @@ function texts(all: readonly string[]): readonly Part[] {
 }
 
 /**
- * Plimsoll's tool that a call names. Undefined if it is the client's tool. If searches use the provider's own form, an ordinary
- * function with the name of the search tool is the client's, too.
+ * The tool of Plimsoll that a call names. Undefined if the call is for a tool of the client. If searches have the provider's own
+ * form, an ordinary function named like the search tool belongs to the client too.
  */
 export function ownToolOf(
   { own, catalogue }: OwnOffer,
@@ -250,8 +253,8 @@ export function ownToolOf(
 }
 
 /**
- * The content of a result, in the provider's own form if there is one. A search in that form gets such an answer even if it found
- * nothing.
+ * The content of a result, in the provider's own form if there is one. A search in that form gets a result in that form even if
+ * it found nothing.
  */
 export function contentOf(
   { catalogue }: OwnOffer,
@@ -263,7 +266,7 @@ export function contentOf(
   return given.map(opaquePart);
 }
 
-/** One call after the other, because each gets the room that the previous ones left. */
+/** Answers the calls one after the other, because the room for each depends on the answers before it. */
 async function answerCalls(
   world: RoundsWorld,
   turn: RoundsOf,
@@ -310,7 +313,7 @@ async function answerCall(
   { roomTokens, ...place }: Omit<ToolSearch, "before" | "query"> & { readonly roomTokens: number },
 ): Promise<OwnAnswer> {
   const tool = ownToolOf(offer, call);
-  // The model may ask for content that this same turn brought.
+  // The log is saved first, because the model may ask for content that arrived in this same turn.
   await world.saver.save(draft.log);
   if (tool === undefined) return { text: argumentTexts.unknownTool(call.name), isError: true };
   const { tenant, id: session } = draft.log.record;
@@ -329,14 +332,14 @@ async function answerCall(
   );
 }
 
-/** The content that the asking branch may look up. Undefined: everything in its session. */
+/** The content that this branch may look up. Undefined if it may look up everything in its session. */
 export function scopeOf(config: Config, { log, branch }: Draft): Scope | undefined {
   if (config.agent?.lookup_scope === "session") return undefined;
   const { id } = branch.record;
   return { branch: id, isVisible: visibleOn(log, id, branch.memory.hasOtherLead === true) };
 }
 
-/** Messages that the view shows in full need not be looked up. */
+/** Tells whether the view shows a message in full. Such messages need not be looked up. */
 export function inViewOf({ log, branch, path }: Draft): (seq: number) => boolean {
   let inView: Set<number> | undefined;
   const find = (): Set<number> => {
@@ -344,7 +347,7 @@ export function inViewOf({ log, branch, path }: Draft): (seq: number) => boolean
     const seqs = Array.from({ length: path.length }, (_, index) =>
       isInside(gaps, index) || replacements.has(index) ? undefined : path.seqAt(index),
     );
-    // If a visible message repeats an earlier one, the earlier one counts as visible too.
+    // If a visible message repeats an earlier message, the earlier message counts as visible too.
     const first = (seq: number): readonly number[] => {
       const echo = log.echoes.get(seq);
       return echo?.isWhole === true ? [seq, echo.of] : [seq];
@@ -379,7 +382,7 @@ function report(
   });
 }
 
-/** The total of all tokens read and written. */
+/** Adds up the usage of several rounds. */
 export function sumUsage(usages: readonly Usage[]): Usage | undefined {
   const [first, ...others] = usages;
   return first && others.reduce(addUsage, first);

@@ -1,9 +1,9 @@
-/** Turns under way. When Plimsoll shuts down, it ends them and stores them as far as they got. */
+/** Keeps track of turns under way. When Plimsoll shuts down, it ends these turns and stores what exists of them. */
 
 export interface OpenTurns {
   add(turn: Unended): void;
   delete(turn: Unended): void;
-  /** For a request that is about to become a turn. A shutdown waits for it too. */
+  /** Runs work for a request that is about to become a turn. A shutdown waits for this work too. */
   during<T>(work: () => Promise<T>): Promise<T>;
 }
 
@@ -15,7 +15,7 @@ export interface Unended {
   abort(): Promise<unknown>;
 }
 
-/** `close` resolves when all turns are stored. After the timeout it also ends those that a caller was about to end. */
+/** `close` resolves when all turns are stored. After the timeout, it also ends the turns that it was still waiting for. */
 export type ClosableTurns = OpenTurns & { close(timeoutMs: number): Promise<void> };
 
 export function createOpenTurns(): ClosableTurns {
@@ -49,7 +49,7 @@ export function createOpenTurns(): ClosableTurns {
     add,
     delete: remove,
     during: async (work) => {
-      // There is nothing to store yet.
+      // Aborting does nothing here, because there is nothing to store yet.
       const coming: Unended = { isAwaited: true, abort: async () => undefined };
       add(coming);
       try {

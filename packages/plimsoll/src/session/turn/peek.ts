@@ -1,4 +1,6 @@
-/** The body that Plimsoll would send for a request, without recording it. For clients that only want its size. */
+/**
+ * Composes the body that Plimsoll would send for a request, but records nothing. This is for clients that only ask for the size.
+ */
 
 import type { Store } from "../../store/store.ts";
 import { type Draft, offeredTools, offerIn, renderingOf } from "../draft/draft.ts";
@@ -25,7 +27,7 @@ type PeekContext = Pick<
   "config" | "facts" | "heads" | "offers" | "sessions" | "store" | "targets"
 >;
 
-/** The body with all active edits. Undefined if there are none. */
+/** The body that Plimsoll would send, with all active edits. Undefined if it would be the client's own body. */
 export async function peekBody(
   context: PeekContext,
   incoming: Incoming,
@@ -45,7 +47,7 @@ export async function peekBody(
   );
 }
 
-/** Undefined if the request would start a session, or continue one without edits. */
+/** The session that the request continues. Undefined if the request would start a session, or if its session has no edits. */
 async function sessionOf(
   { sessions }: Pick<PeekContext, "sessions">,
   { incoming, messages, links }: ReadRequest,
@@ -78,7 +80,7 @@ async function draftOf(
   };
 }
 
-/** The path of the request at the place where its session would put it. */
+/** The path that the request would have in its session. */
 async function pathIn(
   store: Pick<Store, "bodies">,
   log: SessionLog,

@@ -46,7 +46,7 @@ export interface PlacingWorld {
   readonly calibrations: Calibrations;
   readonly mender: Pick<Mender, "isSpoilt">;
   readonly now: () => number;
-  /** Runs work one after the other per name, so that two requests never search for the same session at once. */
+  /** Runs tasks with the same name one after the other, so that two requests never search for the same session at once. */
   readonly exclusively: <T>(name: string, work: () => Promise<T>) => Promise<T>;
 }
 
@@ -68,7 +68,10 @@ export async function placeInLog(world: PlacingWorld, read: ReadRequest): Promis
   return { turn, whole, placed };
 }
 
-/** Name of the queue in which a request waits. Several credentials of one client may ask for the same session. */
+/**
+ * Name of the queue in which a request waits. If one client uses several credentials for the same session, all its requests share
+ * a queue.
+ */
 function queueOf({ tenant, hints: { clientKey }, isRefreshable }: Incoming): string {
   const isShared = isRefreshable === true && clientKey !== undefined;
   return `${isShared ? "" : tenant}\0${clientKey ?? ""}`;
@@ -99,7 +102,7 @@ async function place(world: PlacingWorld, read: ReadRequest, placing: Placing): 
   };
 }
 
-/** Moves the branch on to the new messages and marks a turn as under way. */
+/** Appends the new messages, moves the tip of the branch to the last one, and notes that a turn is under way. */
 function append(
   position: Position,
   added: readonly MessageToAppend[],
@@ -144,7 +147,7 @@ async function sessionFor(
   return log;
 }
 
-/** The error for a session that was read without a fault, but of which another part was found damaged since then. */
+/** The error for a session that was read without a fault, but in which damage was found since then. */
 function spoiltSession(session: string): PlimsollError {
   const message = `Session ${session} is damaged.`;
   return new PlimsollError("STORE_CORRUPT", message, { fields: { session } });
@@ -154,9 +157,9 @@ interface Position {
   readonly log: SessionLog;
   readonly branch: BranchState;
   readonly found: Placement;
-  /** Links of all messages of the request, as the log names them. */
+  /** Links of all messages of the request, as they are in the log. */
   readonly named: readonly Link[];
-  /** The link to append after, if only the provider knows where the request continues. */
+  /** The link after which to append, if only the provider knows where the request continues. Otherwise absent. */
   readonly blindly?: Link;
 }
 
@@ -180,7 +183,7 @@ function positionIn(log: SessionLog, { incoming }: ReadRequest, placing: Placing
   return blindly === undefined ? position : { ...position, blindly: blindly.link };
 }
 
-/** The last message that the log already knows. */
+/** The last message of the request that is already in the log. */
 function knownTip({ log, found, named, blindly }: Position): Tip {
   const link = blindly ?? named[found.common - 1] ?? rootLink(log.record.wire);
   return { seq: found.parent, link };
@@ -198,7 +201,7 @@ function messagesBehind(
   }));
 }
 
-/** Messages that the client took back by sending something else in their place. */
+/** Messages that the client has replaced with other messages. */
 function leftBy({ log, branch, found }: Position): readonly NodeRecord[] {
   if (found.relation !== "edited") return [];
   return pathBehind(log, branch.record.tipSeq, found.parent);

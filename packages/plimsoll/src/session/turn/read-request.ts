@@ -22,7 +22,7 @@ export interface ReaderWorld {
 }
 
 export interface ReadRequest {
-  /** Includes the session that the body names, if any. */
+  /** The request, including the session that its body names, if it names one. */
   readonly incoming: Incoming;
   readonly request: WireRequest;
   readonly slices: BodySlices;
@@ -31,7 +31,9 @@ export interface ReadRequest {
   readonly messages: readonly LogMessage[];
   readonly links: readonly Link[];
   readonly head: Preamble;
-  /** The provider's token count of the preamble divided by Plimsoll's, if the provider was asked. */
+  /**
+   * The provider's token count of the preamble, divided by Plimsoll's count. 1 if the provider was not asked or gave no count.
+   */
   readonly preambleRatio: number;
 }
 
@@ -55,7 +57,7 @@ export async function readRequest(world: ReaderWorld, given: Incoming): Promise<
   return { incoming, request, slices, targets, bytes, ...learned, head, preambleRatio };
 }
 
-/** Like `readRequest`, for callers that only look. It uses no earlier results, remembers nothing, and asks no provider. */
+/** Like `readRequest`, but only for looking at a request. It does not use or remember earlier results, and asks no provider. */
 export function readAlone(
   world: Pick<ReaderWorld, "targets" | "facts" | "heads">,
   incoming: Incoming,
@@ -81,7 +83,7 @@ interface Learning {
   readonly recalled: RecalledPrefix;
 }
 
-/** Counts and hashes only new messages. Messages whose size is a guess are counted again with the next request. */
+/** Counts and hashes only new messages. If the size of a message is only a guess, it is counted again with the next request. */
 async function learnMessages(
   { facts, prefixes }: ReaderWorld,
   { incoming, bytes, target: { ruler }, recalled }: Learning,
@@ -96,7 +98,7 @@ async function learnMessages(
   return { messages, links };
 }
 
-/** Whether the tokens of some messages could not be counted. */
+/** Whether the tokens of any message could not be counted. */
 export function isGuessed(messages: readonly LogMessage[]): boolean {
   return messages.some(({ isGuess }) => isGuess === true);
 }
@@ -111,7 +113,10 @@ function targetsFor(
   return targets.candidates(provider, wire, { ...request, ...named, tenant });
 }
 
-/** Requests of one conversation should have the same key. A wrong key costs time but does no harm. */
+/**
+ * The key under which a read request is remembered. Requests of one conversation should have the same key. If they do not,
+ * reading takes longer, but nothing breaks.
+ */
 function memoryKeyOf({ tenant, wire, hints, body }: Incoming): string {
   const name = hints.clientKey ?? hints.sessionId ?? sha256(body.subarray(0, 1024));
   return [tenant, wire.name, name, hints.agent ?? ""].join("\0");

@@ -1,4 +1,4 @@
-/** Adds the messages of inner rounds to the log, with an edit that says where they belong. */
+/** Adds the messages of inner rounds to the log, with an edit that shows them in place of the answer. */
 
 import { type NewEdit, ownTools } from "../../message/edit.ts";
 import type { Draft } from "../draft/draft.ts";
@@ -10,7 +10,7 @@ import { looseChainOf, pathTo } from "../log/log.ts";
 import type { FactsReader } from "../measure/message-facts.ts";
 import type { KeptRounds } from "./inner-rounds.ts";
 
-/** The world that recording needs. */
+/** The services that recording needs. */
 export interface RecordingWorld {
   readonly facts: FactsReader;
   readonly now: () => number;
@@ -55,14 +55,18 @@ interface Expanding extends Pick<SentTurn, "draft" | "placed"> {
   readonly at: number;
 }
 
-/** The edit that shows the inner rounds in place of an answer. The answer is everything after the request up to `answer`. */
+/**
+ * The edit that shows the inner rounds in place of an answer. The answer consists of all messages after the request, up to and
+ * including `answer`.
+ */
 function editFor({ draft, placed, answer, inner, tokens, at }: Expanding): NewEdit | undefined {
   const { log, branch } = placed;
   const path = pathTo(log, answer.seq);
   const from = path.findIndex(({ parent }) => parent === placed.tip.seq);
   const [first, last] = [path[from], path.at(-1)];
   if (first === undefined || last === undefined) return undefined;
-  // The same answer to the same request again. The client cannot tell the two apart.
+  // If the same request got the same answer before, no second edit is needed, because the client cannot tell the two answers
+  // apart.
   const isKnown = log.edits.some(
     ({ action }) => action.kind === "expand" && action.last === looseChainOf(last),
   );
@@ -83,6 +87,6 @@ export interface SentTurn {
   readonly draft: Draft;
   readonly placed: Placed;
   readonly fitted: Fitted;
-  /** The inner rounds, which the client does not know of. */
+  /** The inner rounds of the turn. The client does not know them. */
   readonly rounds?: KeptRounds | undefined;
 }

@@ -1,4 +1,7 @@
-/** The steps of a turn. Each one already has the parts of the world it needs, so a turn knows nothing about them. */
+/**
+ * The steps of a turn, as functions. Each function already has the services that it needs, so a turn does not have to provide
+ * them.
+ */
 
 import type { Draft } from "../draft/draft.ts";
 import { withTools } from "../fit/defer-tools.ts";
@@ -19,17 +22,17 @@ import { isGuessed, type ReadRequest, readRequest } from "./read-request.ts";
 import type { SentTurn } from "./record-inner-rounds.ts";
 
 export interface TurnServices {
-  /** Splits the body into messages with hashes and sizes. A known prefix is skipped. */
+  /** Splits the body into messages, with a hash and a size for each. Messages that were read before are not read again. */
   read(incoming: Incoming): Promise<ReadRequest>;
-  /** Finds the session and branch. New messages join the log. */
+  /** Finds the session and branch, and adds new messages to the log. */
   place(read: ReadRequest): Promise<PlacedRequest>;
-  /** The request that would be sent, and the changes allowed to it. */
+  /** Makes a draft: the request that would be sent, with the changes that are possible. */
   draft(read: ReadRequest, placed: PlacedRequest): Promise<OpenTurn>;
   readonly fitter: Fitter;
-  /** Undefined if the request has none of Plimsoll's tools. */
+  /** Opens the inner rounds. Returns undefined if the request contains none of Plimsoll's tools. */
   openRounds(draft: Draft, acts: RoundActs): InnerRounds | undefined;
   bodyToSend(turn: SendingTurn, draft: Draft, read: ReadRequest): Uint8Array | undefined;
-  /** One transaction: request, answer, edits, events. */
+  /** Stores the request, the answer, the edits and the events in one transaction. */
   end(sent: SentTurn, result: TurnResult): Promise<Saved>;
   mend: Mender["mend"];
   readonly openTurns: OpenTurns;
@@ -56,7 +59,9 @@ export function createTurnServices(context: TurnContext): TurnServices {
   };
 }
 
-/** A request that only its provider can complete is recorded and sent as it came. */
+/**
+ * Makes the draft of a request. If only the provider knows the whole conversation, the request is recorded and sent as it came.
+ */
 async function openingOf(
   context: TurnContext,
   read: ReadRequest,

@@ -26,11 +26,11 @@ import type { TurnServices } from "./services.ts";
 
 export type { TurnResult } from "./end-turn.ts";
 
-/** A request that is in the log and fits. From here on the turn must end, with an answer or with an error. */
+/** A request that is in the log and fits. Every such turn must end, with an answer or with an error. */
 export class Turn {
   readonly draft: Draft;
   readonly placed: Placed;
-  /** Set if Plimsoll's tools are in the request. Then the upstream's answer must go through these rounds first. */
+  /** The inner rounds, if Plimsoll's tools are in the request. Each answer of the upstream must then go through them first. */
   readonly rounds: InnerRounds | undefined;
   readonly #services: TurnServices;
   readonly #isBypassed: boolean;
@@ -39,7 +39,7 @@ export class Turn {
   #attempt = 1;
   #ended: Promise<Saved> | undefined;
 
-  /** The library uses this too. Its draft comes from the session in memory. */
+  /** Opens a turn from a draft. The library uses this too, with a draft that it makes from the session in memory. */
   static async open(services: TurnServices, begun: OpenTurn): Promise<Turn> {
     return new Turn(services, begun, await firstFit(services, begun));
   }
@@ -77,7 +77,7 @@ export class Turn {
     return this.placed.relation;
   }
 
-  /** The request as it was last sent. Plimsoll sends a turn again if the provider found it too long. */
+  /** The request to send. It changes if the provider finds it too long, or if an inner round compacts it or finds tools. */
   get fitted(): Fitted {
     return this.#fitted;
   }
@@ -101,7 +101,10 @@ export class Turn {
     return smaller !== undefined;
   }
 
-  /** Stores the turn. Contract: never rejects. Only the first call counts, and a shutdown may have made it already. */
+  /**
+   * Ends and stores the turn. Contract: never rejects. Only the first call has an effect, and a shutdown may have made that call
+   * already.
+   */
   end(result: TurnResult): Promise<Saved> {
     const { draft, placed } = this;
     const sent = { draft, placed, fitted: this.#fitted, rounds: this.rounds?.kept };
@@ -124,7 +127,7 @@ export class Turn {
     return found.answer;
   }
 
-  /** A window that the provider named in this turn applies to the rest of the turn. */
+  /** The draft with the window that the provider named in this turn, if it named one. */
   #draftNow(): Draft {
     return this.#attempt === 1 ? this.draft : { ...this.draft, targets: [this.#fitted.target] };
   }
@@ -153,7 +156,7 @@ export class ReceivedTurn extends Turn {
     this.#bodyOf = () => services.bodyToSend(this, this.draft, read);
   }
 
-  /** The bytes to send now. Undefined if they are the client's own. */
+  /** The bytes to send now. Undefined if the client's own bytes are sent. */
   get body(): Uint8Array | undefined {
     return this.#bodyOf();
   }
