@@ -56,7 +56,7 @@ export async function buildVocabulary(table: RankTable, pause?: Pause): Promise<
 /** A token with one character per byte. */
 function byteKey(token: RankTable[number]): string {
   if (typeof token !== "string") return String.fromCharCode(...token);
-  return asciiText.test(token) ? token : Buffer.from(token).latin1Slice();
+  return asciiText.test(token) ? token : Buffer.from(token).toString("latin1");
 }
 
 /** Contract: pieces have at most `maxPieceChars` characters. Not re-entrant, because the scratch memory is shared. */
