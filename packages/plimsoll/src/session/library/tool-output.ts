@@ -26,7 +26,7 @@ export function resultMessage(
   return { role: "tool", parts: [{ kind: "tool-result", callId: id, content, isError }] };
 }
 
-/** Bytes of the content that counts as text. */
+/** Size of the result's texts in bytes. */
 export function textBytes({ content }: Output): number {
   return content.reduce((sum, part) => {
     if (part.kind === "text") return sum + Buffer.byteLength(part.text);

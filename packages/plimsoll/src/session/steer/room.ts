@@ -14,8 +14,8 @@ export interface SteeredSize {
 }
 
 /**
- * Contract: if the view is too large, throws a PlimsollError that says by how much. A limit that comes only from a guessed window
- * refuses nothing.
+ * Contract: if the view is too large, throws a PlimsollError that says by how much. If the limit comes only from a guessed
+ * window, it never throws because of the size.
  */
 export function checkRoom(
   world: Pick<TurnContext, "config">,
