@@ -1,6 +1,6 @@
 /**
- * What all sessions together remember about a target: how its provider counts, which window it has named, and whether its server
- * fails to defer tools. It is stored apart from the sessions, so that it survives a restart.
+ * The facts about a target that all sessions share: how its provider counts, the window that the provider has named, and whether
+ * its server fails to defer tools. They are stored separately from the sessions, and survive a restart.
  */
 
 import { BoundedMap } from "../../bounds/bounded-map.ts";

@@ -95,7 +95,7 @@ function tokensOf(usage: Usage | undefined): Tokens | undefined {
   return isWhole ? { inputTokens: usage.inputTokens, outputTokens: usage.outputTokens } : undefined;
 }
 
-/** Waits for the work until the time limit, even if the work ignores its abort signal. */
+/** Waits for the work until the time limit is reached or the signal aborts, even if the work itself ignores the signal. */
 async function withinTime<T>(
   run: (signal: AbortSignal) => Promise<T>,
   outer: AbortSignal,
