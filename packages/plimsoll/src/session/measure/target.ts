@@ -15,7 +15,7 @@ export interface Target {
   /** `provider/model`. */
   readonly key: string;
   readonly tenant: string;
-  /** The catalogue's name of the model, if headers turn the requested model into another one. */
+  /** Name of the model in the catalogue, if the headers of the request select a variant of the model. */
   readonly facts: string | undefined;
   readonly wire: Wire;
   readonly limit: Limit;
@@ -33,7 +33,7 @@ export interface Target {
 
 /** The facts about a request that are needed to find its target. */
 export interface Wanted extends Pick<WireRequest, "model" | "maxOutputTokens"> {
-  /** The catalogue's name of the model, if headers turn the requested model into another one. */
+  /** Name of the model in the catalogue, if the headers of the request select a variant of the model. */
   readonly facts?: string;
   /** Windows are remembered per tenant, because one tenant's provider must not influence another tenant. */
   readonly tenant?: string;
