@@ -17,7 +17,7 @@ export interface WeighedTool {
 
 /** The tools that could be deferred but stay in the tool list. */
 export interface SelectedTools {
-  /** Names of the tools that were never deferred, in the client's order. */
+  /** Names of the tools that stayed from the start, in the client's order. */
   readonly kept: readonly string[];
   /** Tools that were loaded after a search. They come after all other tools, in the order in which they were loaded. */
   readonly loaded: readonly string[];

@@ -14,7 +14,7 @@ export interface LineRange {
   readonly last: number;
 }
 
-/** Maximum length of a pattern. A longer text is probably content that the model has copied, not a pattern. */
+/** Maximum length of a pattern. A longer text is content, not a pattern. */
 const patternMax = 1000;
 
 /**

@@ -23,8 +23,8 @@ export interface DescribedResult {
 }
 
 /**
- * Maximum length of the quoted beginning. The bytes are limited, too, because characters outside ASCII take more bytes and more
- * tokens.
+ * Maximum length of the quoted beginning. The bytes are limited, too, because characters of other scripts take more bytes and
+ * more tokens.
  */
 const preview = { chars: 200, bytes: 300 };
 const toolChars = 64;
@@ -39,7 +39,7 @@ const shape = { chars: 160, keys: 12, innerKeys: 6, keyChars: 32 };
 export const anyHandle = "pl_4X7q2W9z5K8v3J6y1B7f4H";
 
 /**
- * Contract: the reference is one line, whatever the result contains. It usually takes about 110 tokens, and hardly ever more than
+ * Contract: the reference is one line, whatever the result contains. It usually takes about 110 tokens, and never many more than
  * 200.
  */
 export function describeResult(result: DescribedResult): string {

@@ -10,7 +10,7 @@ import { wires } from "../wire/wires.ts";
 export interface Recording {
   readonly id: string;
   readonly wire: WireName;
-  /** The body without its conversation. */
+  /** The request body without its messages. */
   readonly head: JsonObject;
   readonly messages: readonly JsonObject[];
 }
@@ -27,7 +27,7 @@ export interface Script {
   readonly wire: Wire;
   readonly model: string;
   readonly maxOutputTokens: number;
-  /** The body without its conversation. */
+  /** The request body without its messages. */
   readonly head: JsonObject;
   /** System messages at the start of the conversation. */
   readonly leadingMessages: readonly JsonObject[];

@@ -1,4 +1,4 @@
-/** Runs one request at a time. A request made in the meantime waits, and a newer request replaces the waiting one. */
+/** Runs one request at a time. A request that is made during that time waits. A newer request replaces the waiting one. */
 
 export interface Asking<T> {
   ask(request: T): void;

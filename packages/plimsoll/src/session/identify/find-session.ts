@@ -172,7 +172,7 @@ async function findRefreshed(
   query: NamedLookup,
 ): Promise<SessionLog | undefined> {
   const { clientKey, wire, request } = query;
-  // Only recorded answers can prove that the client knows the conversation.
+  // A request that contains no answer of a model cannot prove that its client knows the conversation.
   if (!request.messages.some(({ role }) => role === "assistant")) return undefined;
   const namesakes = await store.sessionsNamed(wire, clientKey).catch(noneUnlessSpoilt);
   for (const { id, tenant } of namesakes) {

@@ -7,7 +7,7 @@ import { echoIn, noteMarks, noteWords } from "../log/echoes.ts";
 import { findCommon, type Link, type LogMessage, type Marks, type SessionLog } from "../log/log.ts";
 import { marksInBody } from "../measure/message-facts.ts";
 
-/** Maximum number of answers to read, newest first. Clients rarely change older answers. */
+/** Maximum number of answers to read, newest first. Clients do not rearrange older answers any more. */
 const recalledMax = 2000;
 
 const answersPerStep = 64;

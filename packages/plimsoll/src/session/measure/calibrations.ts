@@ -67,8 +67,8 @@ export function createCalibrations(memories: TargetMemories): Calibrations {
       const ofSession = log.memory.calibrations[key] ?? uncalibrated;
       const ofTarget =
         memories.of(key).calibration ?? (ofSession.samples === 0 ? ofSession : uncalibrated);
-      // The memory of the target does not keep the last request, because the next report may come from another session and cannot
-      // be compared with it.
+      // All sessions share the target's calibration. It does not keep the last report, because the next one may come from another
+      // session and cannot be compared with it.
       const { last: _, ...alone } = observe(ofTarget, estimated, reportedTokens);
       memories.note(key, { calibration: alone });
       const calibration = observe(ofSession, estimated, reportedTokens);
