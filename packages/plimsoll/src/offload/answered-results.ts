@@ -1,7 +1,7 @@
 /**
- * Replaces large results that the model has already answered with references, each with its own handle. No content is lost, so
- * this comes before the strategies that lose content. If there is room to spare afterwards, the references to the newest of these
- * results also show their first and last lines.
+ * If the model has already answered a large result, replaces the result with a reference that has its own handle. No content is
+ * lost, so this comes before the strategies that lose content. If there is room to spare afterwards, the references to the newest
+ * of these results also show their first and last lines.
  */
 
 import type { Message, Part } from "../message/message.ts";
@@ -18,8 +18,8 @@ export interface AnsweredResultsOptions {
   /** `result_offload_threshold` of the configuration. A result with more bytes than this is replaced. */
   readonly threshold?: number | undefined;
   /**
-   * If true, references are proposed only if they alone meet the goal. Otherwise the next strategy makes excerpts of the original
-   * results, with one handle for all of them, and references would prevent that.
+   * If true, references are proposed only if they alone meet the goal. If they do not, none is proposed, because the next
+   * strategy makes excerpts of the original results, with one handle for all of them, and references would prevent that.
    */
   readonly isAllOrNothing?: boolean;
 }

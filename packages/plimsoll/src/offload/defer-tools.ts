@@ -61,7 +61,10 @@ export function selectTools(
   return { kept: inClientsOrder(tools, kept), loaded: [] };
 }
 
-/** Adds these tools. If they do not fit, the tools unused for the longest time are deferred, except those in `stays`. */
+/**
+ * Adds the tools in `names` to the list. If the list gets too large, the tools that were unused for the longest time are
+ * deferred, except the tools in `stays`.
+ */
 export function withLoaded(
   tools: readonly WeighedTool[],
   selected: SelectedTools,

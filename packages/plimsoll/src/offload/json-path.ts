@@ -43,7 +43,7 @@ const dottedStep =
 
 function dottedSteps(path: string): readonly string[] | undefined {
   const start = path.startsWith("$") ? 1 : 0;
-  // jq's form: `.a`, `.[0]`, `.`
+  // Also accepts the form of jq: `.a`, `.[0]` and `.`
   const body = path.slice(start).replace(/^\.(?=\[|$)/, "");
   const steps: string[] = [];
   dottedStep.lastIndex = 0;

@@ -1,4 +1,4 @@
-/** The definitions of the tools that Plimsoll answers itself. They are short, because every request carries them. */
+/** The definitions of the tools that Plimsoll answers itself. They are short, because every request contains them. */
 
 import type { ToolDefinition } from "../message/tool.ts";
 import { ownToolTexts } from "../text/for-models.ts";

@@ -74,9 +74,9 @@ export function readingCost(prices: Prices, tokens: number, cachedTokens: number
 }
 
 /**
- * The cost of compactions made to save money, as far as it has not been saved again yet. As long as there is a debt, Plimsoll
- * makes no further compaction to save money. So whenever the conversation ends, such compactions have cost at most the price of
- * one compaction more than they saved.
+ * The cost of compactions that were made to save money, minus their savings so far. As long as there is a debt, Plimsoll makes no
+ * further compaction to save money. So whenever the conversation ends, such compactions have cost at most the price of one
+ * compaction more than they saved.
  */
 export interface Debt {
   readonly usd: number;

@@ -32,13 +32,13 @@ export type Money = number | null;
 
 export interface CostFigures {
   readonly turns: number;
-  /** Shows how reliable the figures are. Number of turns with reported usage, with reported cache usage, and without a report. */
+  /** Number of turns with reported usage, with reported cache usage, and without a report. Shows how reliable the figures are. */
   readonly measured: {
     readonly usage: number;
     readonly cache: number;
     readonly estimated: number;
   };
-  /** Number of tokens sent, and their division by price. */
+  /** Number of tokens sent. The next three fields divide them by price. */
   readonly sentTokens: number;
   readonly cachedTokens: number;
   readonly writtenTokens: number;

@@ -168,7 +168,9 @@ const priceTable = "Wei-Shaw/model-price-repo, model_prices_and_context_window.j
 const longContext = "more for requests above 272,000 tokens";
 const announcement = "writes 1.25 and reads 0.1 times the input (OpenAI on GPT-5.6, 2026-06)";
 
-/** From 5.6 on, a cache write costs 1.25 times the input price, and an entry lives for half an hour (OpenAI's announcement). */
+/**
+ * From GPT-5.6 on, a cache write costs 1.25 times the input price, and an entry lives for half an hour (OpenAI's announcement).
+ */
 const ofNewOpenai = automatic(
   { minTokens: 1_024, stepTokens: 128, ttlSeconds: 1_800, hasWritePrice: true },
   [

@@ -1,7 +1,7 @@
 /**
  * Builds a system prompt from sections, ordered from the most stable to the most volatile. Stable sections come before the
- * conversation. Volatile sections come after the conversation. If a section changes, the provider has to read everything after
- * that section again.
+ * conversation, and volatile sections after it. If a section changes, the provider has to read everything after that section
+ * again, so volatile sections come last.
  */
 
 import { PlimsollError } from "../message/error.ts";

@@ -54,7 +54,7 @@ interface Weighed {
   readonly pieces: readonly Piece[];
 }
 
-/** Reads the requests of one conversation. It remembers messages by their text for as long as it exists. */
+/** Reads the requests of one conversation. The reader remembers the messages that it has read, by their text. */
 export function openRequestReader(facts: FactsReader, wire: Wire, ruler: Ruler): RequestReader {
   const known = new Map<string, Weighed>();
 

@@ -1,6 +1,6 @@
 /**
- * The best possible run for the cache. Its requests have the same sizes and compactions as in the given run, but a request
- * changes only at its end or at a compaction.
+ * The best possible run for the cache. Its requests have the same sizes and compactions as in the given run, but between
+ * compactions, each request only adds to the previous one.
  */
 
 import {

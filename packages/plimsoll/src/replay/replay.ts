@@ -43,7 +43,7 @@ export type PolicyName = (typeof policyNames)[number];
 export type ReplayWindow =
   | { readonly kind: "model" }
   | { readonly kind: "tokens"; readonly tokens: number }
-  /** A share of each conversation, plus its tools and system prompt. */
+  /** The window has room for this share of the conversation, and for its tools and system prompt. */
   | { readonly kind: "share"; readonly share: number };
 
 export interface ReplayOptions {
@@ -247,7 +247,7 @@ interface Windowing {
   readonly headTokens: number;
 }
 
-/** Sets the window on the provider and on the model, because settings of a model win over those of its provider. */
+/** Sets the window on the provider and on the model, because the settings of a model override the settings of its provider. */
 async function withWindow(
   known: ProviderSettings,
   windowing: Windowing,

@@ -120,7 +120,7 @@ async function loadSession(
   if (inMemory !== undefined) return inMemory;
   const snapshot = await store.snapshot(id);
   const log = snapshot && restoreLog(snapshot);
-  // An echo of an answer is shown with the lookups of that answer.
+  // If the log contains echoes, the words of its answers are needed, because an echo is shown with the lookups of its answer.
   const hasEchoes = snapshot?.nodes.some(({ source }) => source === "echo") === true;
   if (log !== undefined && hasEchoes) await recallAnswers(store, log);
   // Another caller may have loaded the session meanwhile. If so, its log is used, because a session must have only one log.
@@ -240,8 +240,8 @@ async function choose(
 ): Promise<SessionLog | undefined> {
   const { talks } = choosing;
   const candidates = await candidatesAmong(shelf, store, query, choosing);
-  // First the sessions that the request continues at their end, then those in which it goes back. In each group, the longest
-  // match comes first.
+  // First the sessions that the request continues at their end, then the sessions in which the request goes back. In each group,
+  // the longest match comes first.
   const ordered = candidates.toSorted(
     (a, b) =>
       rank(a.continuation) - rank(b.continuation) || b.continuation.common - a.continuation.common,

@@ -1,6 +1,6 @@
 /**
- * Remembers the last request of each conversation. The next request is compared with it, so their common beginning is not
- * scanned, hashed or parsed again.
+ * Remembers the last request of each conversation. Plimsoll compares the next request with the last one, and does not scan, hash
+ * or parse their common beginning again.
  */
 
 import { BoundedMap } from "../../bounds/bounded-map.ts";
@@ -24,7 +24,7 @@ export interface LearnedRequest {
 
 export interface RecalledPrefix {
   readonly slices: BodySlices;
-  /** The known messages at the start of the request, in order. The list is empty if the first message is new. */
+  /** The known messages at the start of the request, in order. The list is empty if no message is known. */
   readonly messages: readonly LogMessage[];
   readonly links: readonly Link[];
   readonly rulerKey: string;
@@ -82,7 +82,10 @@ function findPrefix(
   return count === 0 ? undefined : { slices: known.slices, field, count };
 }
 
-/** Number of bytes that two bodies have in common at their start. Compares whole blocks, then bisects the last one. */
+/**
+ * Number of bytes that two bodies have in common at their start. Compares block by block, then bisects the first block that
+ * differs.
+ */
 function commonLength(left: Uint8Array, right: Uint8Array): number {
   const length = Math.min(left.length, right.length);
   let start = 0;

@@ -1,19 +1,20 @@
 /**
  * Decides which session and which branch a request continues. Pure functions; find-session.ts and turn/place-in-log.ts call them.
  *
- * Session: the client names it, by Plimsoll's session id, by a name of its own, or by the provider's id of an earlier answer.
- * Without a name, the request must contain an answer that Plimsoll recorded, and no other session may contain it
- * (`continuationOf`). To go on at the end of a branch, a request needs one such answer; it needs two if the branch also has
- * messages off its path (`isAlone`). To go back in a branch, it needs two, and must not bring answers that the session never
- * gave. Any other request begins a new session: many conversations begin alike, and a wrong match would show people words that
- * are not theirs.
+ * Session: a client can name its session by Plimsoll's session id, by its own name for the session, or by the provider's id of an
+ * earlier answer. Without a name, the request must contain an answer that Plimsoll recorded and that no other session contains
+ * (`continuationOf`). To go on at the end of a branch, a request needs one such answer, or two if the branch also has messages
+ * off its path (`isAlone`). To go back in a branch, a request needs two such answers, and must not contain answers that are not
+ * in the session. Any other request begins a new session, because many conversations begin alike, and a wrong match would show
+ * people the words of others.
  *
  * Branch (`placeInSession`): Plimsoll compares the request with the branch of its agent that has most messages in common with it.
- * - The request repeats that branch or goes on at its end: "retry" or "extends", on the same branch.
- * - The client has compacted or changed its history: "compacted" or "edited", on the same branch. A change counts as "edited" if
- *   the request is longer than the last one, or contains the last answer.
- * - Otherwise the client has gone back: "rewind", on a new branch that remembers the one it left.
- * - A new agent, nothing in common, or a turn that still runs at the end of the branch: "fork", on a new branch.
+ * - "retry", "extends": the request repeats that branch, or goes on at its end. It stays on this branch.
+ * - "compacted", "edited": the client has compacted or changed its history. The request stays on this branch. It is "edited"
+ *   only if the request is longer than the last request, or contains the last answer.
+ * - "rewind": otherwise the client has gone back. The request begins a new branch, which remembers the old branch.
+ * - "fork": the agent is new, no message is in common, or a turn is still running at the end of the branch. The request begins a
+ *   new branch.
  *
  * Invariant: a request joins a session only by a name or by recorded answers. Only the messages after the common beginning are
  * added to the log.
@@ -63,7 +64,7 @@ export interface Placement {
   readonly branch?: BranchState;
   /** The branch that the client left, if it went back and so began a new branch. */
   readonly left?: BranchState;
-  /** Number of leading messages that the log already has. `parent` is the last of them. */
+  /** Number of messages at the start of the request that the log already has. `parent` is the last of these messages. */
   readonly common: number;
   readonly parent: number | null;
 }
@@ -96,7 +97,7 @@ export function placeInSession(
 
 export interface Nearest {
   readonly branch: BranchState;
-  /** Messages of the branch after the last one that it shares with the request. */
+  /** Messages of the branch after the last message that it has in common with the request. */
   readonly ahead: readonly NodeRecord[];
 }
 
@@ -172,7 +173,7 @@ function placeAtTip(
   if (messages.length === common) return { relation: "retry", branch };
   const hasAnswerOfItsOwn = messages[common]?.role === "assistant";
   if (ahead.length === 0) {
-    // A second request while a turn still runs is a sibling of that turn, not its continuation.
+    // While a turn is still running, a second request does not continue that turn, but begins a new branch next to it.
     const isSibling = branch.inFlight > 0 && !hasAnswerOfItsOwn;
     return isSibling ? { relation: "fork" } : { relation: "extends", branch };
   }
@@ -215,7 +216,7 @@ function longestBranch(log: SessionLog, agent: string | undefined): BranchState 
   return [...lengths].toSorted(([, one], [, other]) => other - one)[0]?.[0];
 }
 
-/** Number of messages in the last request of a branch: its path without the last answer. */
+/** Number of messages in the last request of a branch, which is the path of the branch without the last answer. */
 function requestLength(log: SessionLog, branch: BranchState): number {
   const path = pathTo(log, branch.record.tipSeq);
   return path.findLastIndex(({ source }) => source !== "answer") + 1;
@@ -257,9 +258,12 @@ export function answeredTalks(
 /** How a request relates to a session if the client gave no name for the session. */
 export type Continuation =
   | { readonly kind: "stranger" }
-  /** The request contains every word of a branch, except perhaps its reasoning, and continues after its end. */
+  /** The request contains every word of a branch, except perhaps its reasoning, and continues after the end of the branch. */
   | { readonly kind: "goes-on"; readonly common: number; readonly proof: readonly string[] }
-  /** The request contains the beginning of a branch, with several answers. All of its other answers are in the session, too. */
+  /**
+   * The request contains the beginning of a branch, with several answers. All other answers in the request are in the session,
+   * too.
+   */
   | { readonly kind: "went-back"; readonly common: number; readonly proof: readonly string[] };
 
 /**
@@ -350,8 +354,8 @@ function bringsOthers(log: SessionLog, messages: readonly LogMessage[]): boolean
 
 /**
  * Whether a branch has no messages off its path: its client abandoned none, and no answer has an alternative. An answer that was
- * cut off, or that the client spells differently, does not count, because it adds nothing to the answer on the path. Lookups
- * belong to their answer.
+ * cut off, or that the client spells differently, does not count, because it adds nothing to the answer on the path. Lookups are
+ * part of their answer.
  */
 export function isAlone(log: SessionLog, { record }: BranchState): boolean {
   if (record.left !== undefined) return false;

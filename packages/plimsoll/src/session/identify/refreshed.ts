@@ -62,7 +62,7 @@ function isGuest(log: SessionLog, { tenant, request, hints }: RefreshedRequest):
   return parent === null || visibleOn(log, known.record.id, false)(parent);
 }
 
-/** How much a request shares with a session of its own tenant. */
+/** The messages that a request has in common with a session of its own tenant. */
 export interface Shared {
   readonly common: number;
   /** Whether the common messages include an answer that Plimsoll recorded in this session. */

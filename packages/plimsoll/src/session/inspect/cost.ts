@@ -11,7 +11,7 @@ import type { Store, TurnRecord } from "../../store/store.ts";
 import type { PricesOf } from "../measure/prices.ts";
 
 export interface ModelCost extends CostFigures {
-  /** `provider/model`. */
+  /** The model as `provider/model`. */
   readonly model: string;
   /** The source of the model's prices, and the date on which they were read. Undefined if no prices are known. */
   readonly prices?: { readonly source: string; readonly date: string };

@@ -104,14 +104,14 @@ export interface Replaced {
   readonly tokens: number;
 }
 
-/** Identifies the message, the edits that replace parts of it, and the model that counts. */
+/** Identifies the message, the edits that replace parts of it, and the model whose tokenizer counts. */
 export function replacedKey({ session, nodes, replacing, lastTurn }: Place, index: number): string {
   const node = nodes[index];
   const edits = node === undefined ? [] : (replacing.get(looseChainOf(node)) ?? []);
   return [session, node?.seq, lastTurn?.model, ...edits.map(({ seq }) => seq)].join(" ");
 }
 
-/** Contract: afterwards `replaced` contains every message of this place in which edits replaced parts. */
+/** Contract: afterwards `replaced` contains every message of this branch in which edits replaced parts. */
 export async function learnReplaced(
   { store, facts, targets }: Omit<LearningWorld, "areas">,
   place: Place,

@@ -105,7 +105,7 @@ function handlesIn({ edits }: View): readonly string[] {
 export interface TurnFigures {
   readonly model: string;
   readonly window: number;
-  /** True if the size of the window is not known. `window` is then a usual size. */
+  /** True if the size of the window is not known. `window` is then a guess. */
   readonly isWindowGuess?: true;
   readonly limit: number;
   readonly used: number;

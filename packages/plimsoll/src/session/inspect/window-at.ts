@@ -14,7 +14,10 @@ import { scaleOf } from "../measure/branch-counters.ts";
 
 export interface PictureOptions {
   readonly branch?: string;
-  /** An earlier point. The view then has the edits of that point, but all messages, including later ones. */
+  /**
+   * The earlier point that is wanted. The view then has only the edits up to that point, but all messages, including later
+   * messages.
+   */
   readonly at?: RestorePoint;
 }
 

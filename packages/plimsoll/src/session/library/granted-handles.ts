@@ -84,7 +84,7 @@ export async function showReferences(
 }
 
 interface GrantedResult {
-  /** Index among the new messages. */
+  /** Index of the result's message among the new messages. */
   readonly message: number;
   readonly part: number;
   readonly inner: number;

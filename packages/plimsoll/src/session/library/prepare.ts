@@ -39,7 +39,9 @@ export interface PrepareWorld extends TurnContext {
   readonly turns: TurnServices;
 }
 
-/** The same steps as a turn of the proxy, but from the session's memory instead of a request. */
+/**
+ * Takes the same steps as a turn of the proxy, but reads the conversation from the session's memory instead of from a request.
+ */
 export async function prepare(
   context: PrepareWorld,
   state: SessionState,
@@ -97,7 +99,7 @@ interface PlacedTurn {
 interface ReadHeading extends Omit<Heading, "target"> {
   readonly targets: Draft["targets"];
   readonly head: Preamble;
-  /** Size of the text after the conversation. */
+  /** Size of the prompt sections that follow the conversation. */
   readonly tail: Count;
   readonly skills: Count;
   readonly offer?: OwnOffer;

@@ -26,11 +26,13 @@ import type { PreparedTurn, SessionState } from "./state.ts";
 
 /** `toolsAllowed` and `toolsDenied` restrict which `tools` are offered. The tool budget denies the results of all other tools. */
 export interface PrepareOptions extends ToolRules {
-  /** `provider/model`, e.g. `anthropic/claude-sonnet-5`. */
+  /** The provider and the model as `provider/model`, for example `anthropic/claude-sonnet-5`. */
   readonly target: string;
   /** The wire to use if the provider has several, for example openai-responses instead of openai-chat. */
   readonly wire?: WireName;
-  /** One text, or sections. Plimsoll puts sections that change from turn to turn after the conversation. */
+  /**
+   * The system prompt, as one text or as sections. Plimsoll puts sections that change from turn to turn after the conversation.
+   */
   readonly system?: string | readonly PromptSection[];
   /** Set this to false if the request must not get cache marks. */
   readonly cacheMarks?: boolean;
@@ -47,7 +49,7 @@ interface Drafting {
   readonly targets: Draft["targets"];
   readonly options: PrepareOptions;
   readonly wire: Wire;
-  /** Tools that may be called. */
+  /** The caller's tools that the model may call. */
   readonly tools: readonly ToolDefinition[];
   readonly offer?: OwnOffer;
   readonly load: Path["load"];
@@ -190,7 +192,7 @@ function inWords(visibleTools: VisibleTools, from: Wire, to: Wire): VisibleTools
   return { ...visibleTools, elements: tools.map((tool) => encodeMessage(to.tools.encode(tool))) };
 }
 
-/** The caller's tools that may be called. */
+/** Returns the caller's tools that the rules allow. */
 export function allowedTools({
   tools = [],
   ...rules
@@ -288,7 +290,7 @@ export function preparedTurn(state: SessionState, preparing: Preparing): Prepare
   };
 }
 
-/** The prompt with cache marks. It gets none if the caller has turned marks off or has set its own. */
+/** The prompt with cache marks, or without them if the caller has turned marks off or has set its own marks. */
 function markedPrompt(
   { hasMarks }: Pick<SessionState, "hasMarks">,
   { opened, draft, wire, options, prompt, pricesOf }: Preparing,

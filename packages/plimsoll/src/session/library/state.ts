@@ -76,7 +76,7 @@ interface OpenRequest {
 /** `Request` is the type that the provider's client library uses for requests. It is not checked. */
 export interface PreparedTurn<Request = JsonObject> {
   readonly id: string;
-  /** How the turn was made to fit. If it is `refused`, nothing could make it fit. Do not send it. */
+  /** How the turn was made to fit. If the kind is `refused`, nothing could make the turn fit, and the caller must not send it. */
   readonly outcome: {
     readonly kind: Outcome;
     readonly tokensBefore: number;

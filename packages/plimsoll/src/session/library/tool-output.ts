@@ -46,7 +46,7 @@ function jsonOf(given: unknown): string {
   }
 }
 
-/** Whether a value is a part that a result may contain. A list of anything else is JSON. */
+/** Whether a value is a part that a result may contain. A list of other values is treated as JSON. */
 function isPart(value: unknown): value is Part {
   if (!isObject(value)) return false;
   switch (value["kind"]) {

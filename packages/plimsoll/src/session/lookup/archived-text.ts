@@ -145,8 +145,8 @@ async function openPart(where: Where, source: PartSource): Promise<ArchivedText>
 }
 
 /**
- * The text of a part, with the same size and lines as the reference says. For a result with several blocks, this is their texts
- * without the JSON around them. Undefined if the part has to be read as its original bytes.
+ * The text of a part, with the size and the number of lines that the reference states. For a result with several blocks, this is
+ * their texts without the JSON around them. Undefined if the part has to be read as its original bytes.
  */
 function textIn(part: Part | undefined): string | undefined {
   switch (part?.kind) {
@@ -197,7 +197,7 @@ async function openRuns(where: Where, runs: Runs, bytesMax: number): Promise<Arc
   return textOf(countedMessages(numbers), Buffer.concat(pieces));
 }
 
-/** A record with more messages than any session ever had is damaged. */
+/** Maximum number of messages in a record. No session has more, so a record with more is damaged. */
 const numbersMax = 1_000_000;
 
 function numbersOf(runs: Runs): readonly number[] {
@@ -214,7 +214,7 @@ function countedMessages(numbers: readonly number[]): string {
   return `${grouped(numbers.length)} messages, #${first} to #${last}`;
 }
 
-/** Adds the calls of the message to `tools`. */
+/** The text of a message, under its number and title. Also adds the calls of the message to `tools`. */
 function entryOf(
   wire: Wire | undefined,
   number: number,

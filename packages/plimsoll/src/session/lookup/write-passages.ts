@@ -12,7 +12,7 @@ export interface Writing {
   readonly since?: number;
 }
 
-/** Tokens of the text above the passages. */
+/** Number of tokens of the text above the passages. */
 export const headTokens = 60;
 
 /**

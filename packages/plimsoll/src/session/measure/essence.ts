@@ -1,4 +1,7 @@
-/** Hashes of a message: its essence, which stays the same if clients spell it differently; its words; and its pieces. */
+/**
+ * Computes hashes of a message: of its essence, which stays the same if a client spells the message differently, of its words,
+ * and of its single texts and calls.
+ */
 
 import { canonicalJson, type JsonValue } from "../../message/json.ts";
 import type { Message, Part, ToolCallPart } from "../../message/message.ts";
@@ -104,7 +107,7 @@ export function newPartsIn(spelled: Message, { parts }: Message): readonly Part[
   });
 }
 
-/** A random id has at least this many digits and capital letters. Such an id does not occur twice by chance. */
+/** A random id has at least this many digits and capital letters together. Such an id does not occur twice by chance. */
 const drawnLength = 6;
 
 /** Whether a server made this id by counting up, as in `call_0` and `functions.read:12`. Other answers may have the same id. */

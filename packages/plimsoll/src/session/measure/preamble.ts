@@ -123,7 +123,7 @@ export interface Spoken {
   readonly messages: readonly JsonObject[];
 }
 
-/** Builds a body of the wire with a stored preamble. */
+/** Builds a request body from a stored preamble, a model and messages. */
 export function bodyWithHead(
   wire: Wire,
   preamble: Uint8Array | undefined,

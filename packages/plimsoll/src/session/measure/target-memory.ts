@@ -23,7 +23,7 @@ export interface TargetMemories extends UnsavedMemories {
 /** Maximum number of targets. Clients choose the names of models, so the number is bounded. The oldest is forgotten. */
 const namesMax = 1000;
 
-/** `stored`: the memories that an earlier process has kept. */
+/** `stored` contains the facts that an earlier process stored. */
 export function createTargetMemories(
   stored: ReadonlyMap<string, object> = new Map(),
 ): TargetMemories {

@@ -12,7 +12,7 @@ import { createTargetMemories, type TargetMemories } from "./target-memory.ts";
 export interface Target {
   readonly provider: string;
   readonly model: string;
-  /** `provider/model`. */
+  /** The target as `provider/model`. */
   readonly key: string;
   readonly tenant: string;
   /** Name of the model in the catalogue, if the headers of the request select a variant of the model. */

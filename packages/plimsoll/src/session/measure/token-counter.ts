@@ -34,7 +34,10 @@ export interface SessionTokenCounter {
   ): Promise<readonly Count[]>;
   /** Counts without waiting. Returns undefined if the text is long or its tokenizer is not loaded. */
   countNow(tokenizerId: string, text: string): Count | undefined;
-  /** Loads a tokenizer before its first use. A vocabulary takes up to 0.3 s, and blocks the event loop for 80 ms of that time. */
+  /**
+   * Loads a tokenizer before its first use. Loading a vocabulary takes up to 0.3 s, and blocks the event loop for 80 ms of that
+   * time.
+   */
   prepare(tokenizerId: string): Promise<void>;
   close(): Promise<void>;
 }

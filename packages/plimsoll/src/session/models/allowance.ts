@@ -23,7 +23,8 @@ export type Leave =
   | {
       readonly kind: "granted";
       /**
-       * Call this once, when the call has ended. If the number of used tokens is unknown, the highest possible cost is charged.
+       * To be called once, when the model has answered or failed. If the number of used tokens is unknown, the highest possible
+       * cost is charged.
        */
       readonly settle: (used: Tokens | undefined) => void;
     }

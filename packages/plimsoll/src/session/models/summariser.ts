@@ -1,4 +1,6 @@
-/** Summaries written by a model, within a time limit and an allowance. If the summariser fails, nothing else does. */
+/**
+ * Summaries written by a model, within a time limit and an allowance. A failure of the summariser never makes anything else fail.
+ */
 
 import { type FencedText, summaryPrompt } from "../../compact/summary/prompt.ts";
 import { errorMessage } from "../../message/error.ts";
@@ -26,7 +28,7 @@ export interface SummariserOutside extends ModelOutside {
 
 export interface SummariserTask {
   readonly source: readonly FencedText[];
-  /** The text of the summary that the new one replaces. */
+  /** Text of the earlier summary, which the new summary replaces. */
   readonly earlier?: string;
   readonly maxTokens: number;
   readonly signal: AbortSignal;

@@ -24,7 +24,7 @@ import type { TurnContext } from "../turn/context.ts";
 
 /** The services that steering needs. */
 export interface SteerContext extends TurnContext {
-  /** Makes the picture of a window that people see, with the sizes that it shows. */
+  /** Makes the picture of a window, which contains the sizes that people see. */
   readonly picture: Pictures;
 }
 

@@ -64,5 +64,5 @@ function wayOut({ isOverWindow, hasBudget, limit }: InTheWay): string {
   if (isOverWindow) return "Take something else out first, or use a model with a larger window.";
   return hasBudget
     ? `The window has room for it, but the configuration allows only ${limit} tokens (agent.context_budget, context_config). Take something else out first, or allow more.`
-    : `The window has room for it, but part of it stays free for the answer, which leaves ${limit} tokens. Take something else out first, or ask for shorter answers.`;
+    : `The window has room for it, but some of the window must stay free for the answer, which leaves ${limit} tokens. Take something else out first, or ask for shorter answers.`;
 }

@@ -44,7 +44,7 @@ export interface Steered {
 
 export interface ResetOptions {
   readonly reason?: string;
-  /** The task in the caller's own words. The handover says to continue it. */
+  /** The task in the caller's own words. The handover tells the model to continue this task. */
   readonly task?: string;
 }
 
@@ -354,7 +354,8 @@ async function append(
 }
 
 /**
- * Measures a view. Starts from the size of the last turn, and adds the messages since then and the difference between the views.
+ * Measures a view. Starts from the size of the last turn, then adds the messages since that turn and the difference between this
+ * view and the view of that turn.
  */
 async function measureWith(context: DraftWorld, place: Place, other: View): Promise<SteeredSize> {
   const { path, lastTurn } = place;
@@ -373,7 +374,7 @@ async function measureWith(context: DraftWorld, place: Place, other: View): Prom
   };
 }
 
-/** The view of the last turn, whose size is known. It does not include steering since then. */
+/** The view of the last turn, whose size is known. Later changes by hand are not included. */
 function viewSent({ log, path, lastTurn }: Place): View {
   const sent = log.edits.filter(({ at }) => at <= (lastTurn?.endedAt ?? 0));
   return foldView(indexOn(path, log), sent);

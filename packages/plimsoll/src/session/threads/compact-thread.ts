@@ -39,8 +39,8 @@ export interface CompactThreadOptions {
  */
 const usualInPlaceBytes = 32_768;
 /**
- * Maximum size of a request that is validated in the main thread, in characters. It is larger because validation is far less work
- * than an excerpt. A request of this size takes about 20 ms.
+ * Maximum size of a request that is validated in the main thread, in characters. It is larger than `usualInPlaceBytes`, because
+ * validation is far less work than an excerpt. A request of this size takes about 20 ms.
  */
 const validatedInPlaceChars = 524_288;
 /** Maximum time for a job, in milliseconds. It is long, because without an excerpt the conversation would be truncated. */

@@ -222,7 +222,7 @@ async function nativeList(
   { first, whole, notKept }: NativeParts,
   count: CatalogueParts["count"],
 ): Promise<ToolList> {
-  // In this case, the tools that the model found are in the conversation, and are counted with it.
+  // If `defer` is undefined, the tools that the model found are in the conversation, and are counted there.
   if (defer === undefined) return listOf(first, count);
   // Deferred tools come after all other tools. They take no tokens until the model has found them, so only the loaded tools are
   // counted.

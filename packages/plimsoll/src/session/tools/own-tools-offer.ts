@@ -1,7 +1,4 @@
-/**
- * Plimsoll's own tools in a request. They are added with the first edit that creates a handle, and then keep their bytes and
- * their place.
- */
+/** Plimsoll's own tools in a request. Once an edit has created a handle, their bytes and their place stay the same. */
 
 import { BoundedMap } from "../../bounds/bounded-map.ts";
 import { addCounts, type Measurement, measurement } from "../../budget/measure.ts";
