@@ -25,7 +25,7 @@ export interface DataFolder {
 }
 
 export const databaseName = "plimsoll.db";
-/** Name of the lock file that exists while the service is running. */
+/** Name of the lock that the service takes while it runs. */
 export const serviceLockName = "service.lock";
 /** Files that are first written under a temporary name. */
 const wholeFiles = /^(?:key|token|service\.json|plimsoll\.db\.v\d+\.bak)$/;

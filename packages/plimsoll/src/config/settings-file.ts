@@ -1,6 +1,6 @@
 /**
- * Reads, checks and writes the parts of the user's configuration file that can be changed on a page. Comments in the file are
- * kept.
+ * Reads, checks and writes the parts of the user's configuration file that people can change on the dashboard. Comments in the
+ * file are kept.
  */
 
 import { createHash } from "node:crypto";

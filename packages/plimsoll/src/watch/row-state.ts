@@ -77,7 +77,7 @@ export function listedRow(
   if (known === undefined) return settle({ row, orderedAt: row.updatedAt }, settings);
   // The list was read after the stream was opened, so events may be newer than the list.
   if (isAhead(known.row, row)) return known;
-  // The service counts the turns before it reads the last turn, so its number may lack the last turn.
+  // The service counts the turns before it reads the last turn, so its number of turns may be one too low.
   const turns = Math.max(row.turns, known.row.turns);
   const kept = isAhead(row, known.row) ? withoutSteered(known) : known;
   return settle({ ...kept, row: { ...row, turns } }, settings);
@@ -88,7 +88,8 @@ function isAhead(one: SessionRow, other: SessionRow): boolean {
 }
 
 /**
- * Whether the list already contained the end of this turn. If so, nobody knows whether the list's number of turns includes it.
+ * Whether the list already contained the end of this turn. If so, it is unknown whether the list's number of turns includes this
+ * turn.
  */
 export function isListedEnd(known: RowState | undefined, event: PlimsollEvent): boolean {
   return event.type === "turn-end" && known?.row.lastTurn?.id === event.turn;
@@ -263,12 +264,12 @@ export function stateWord({ state, row }: Pick<RowState, "state" | "row">): stri
   return row.lastTurn?.outcome === "final" ? "final turn" : "near limit";
 }
 
-/** Whether the compaction shown in a row is still running. In both cases, the row hides it after `hideAfterMs`. */
+/** Whether the compaction shown in a row is still running. A row hides a running or finished compaction after `hideAfterMs`. */
 export type PhaseCourse = "running" | "done";
 
 /**
  * How an event changes the state of the compaction shown in a row. A compaction is done when it enters its last phase, or when
- * its turn ends before that. After that, the end of a later turn changes nothing.
+ * its turn ends before that. Once it is done, the end of a later turn changes nothing.
  */
 export function phaseAfter(
   known: RowState | undefined,

@@ -12,7 +12,7 @@ const patienceMs = 2000;
 /** Node sets the `threadId` of a worker that has ended to this value. */
 const ended = -1;
 
-/** Contract: never rejects. If a thread fails while it is ending, it has ended. */
+/** Contract: never rejects. A thread that fails while it is ending is treated as ended. */
 export async function endThread(worker: Worker | undefined): Promise<void> {
   if (worker === undefined || worker.threadId === ended) return;
   const exit = new Promise((resolve) => worker.once("exit", resolve));

@@ -71,10 +71,7 @@ const bytesPerTick = 512 * 1024;
 export function createFactsReader(counter: Pick<SessionTokenCounter, "count">): FactsReader {
   const known = new BoundedMap<string, Facts>({ entries: maxFacts });
 
-  /**
-   * Reads a message that is new or was not counted with this ruler yet. Returns its texts, which are counted together with the
-   * texts of other messages.
-   */
+  /** Reads a message that is new or was not counted with this ruler yet. Returns its texts, which are counted later. */
   const readOne = async (wire: Wire, unread: Unread, ruler: Ruler): Promise<Countables> => {
     const isLarge = unread.bytes.length > largeBytes;
     if (isLarge) await nextTick();

@@ -74,10 +74,7 @@ export function createTargets(
   const known = new BoundedMap<string, Target>({ entries: maxKnown });
   const fallbacks = new Map(Object.entries(config.targets ?? {}));
 
-  /**
-   * Whether a time is still in the future, but by at most `mostMs`. If the clock was ahead when the time was stored, it must not
-   * stay valid for longer.
-   */
+  /** Whether a time is in the future by at most `mostMs`. A later time was stored while the clock was wrong. */
   const isBefore = (until: number, mostMs: number): boolean =>
     until > now() && until <= now() + mostMs;
 
