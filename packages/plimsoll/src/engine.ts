@@ -137,8 +137,8 @@ export interface Health extends Pick<StoreHealth, "problems" | "notices"> {
 export interface Settings {
   now(): Config;
   /**
-   * Replaces the configuration. New limits and progress settings apply from the next turn on. All other settings are read only
-   * when the engine is opened.
+   * Replaces the configuration. New limits and progress settings apply from the next turn on. Plimsoll reads all other settings
+   * once, when the engine is opened.
    */
   change(config: Config): void;
 }

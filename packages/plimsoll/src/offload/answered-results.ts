@@ -107,8 +107,8 @@ function resultsIn(
 }
 
 /**
- * Index of the model's last answer. All results before it are answered. An answer at the very end of the conversation is ignored,
- * because it may be unfinished.
+ * Index of the model's last answer. All results before it are answered. An answer at the very end of the conversation may be
+ * unfinished, so it is ignored, and the results that it answers stay.
  */
 function answeredBefore(messages: readonly VisibleMessage[]): number {
   const isModel = (visible: VisibleMessage | undefined): boolean =>

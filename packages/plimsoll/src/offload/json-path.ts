@@ -174,7 +174,10 @@ function afterSpace(bytes: Uint8Array, from: number): number {
   return at;
 }
 
-/** Position of the end of a value. It does not check that each bracket is closed by one of its own kind. */
+/**
+ * Position of the end of a value. The kinds of brackets are not compared, so a value with mismatched brackets is returned
+ * unchanged.
+ */
 function endOfValue(bytes: Uint8Array, from: number): number {
   const first = bytes[from];
   if (first === quote) return endOfString(bytes, from);

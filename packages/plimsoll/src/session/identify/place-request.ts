@@ -49,7 +49,7 @@ export interface SessionHints {
 export interface RequestShape {
   readonly links: readonly Link[];
   readonly messages: readonly LogMessage[];
-  /** Index of the last summary that the provider or the client put in place of messages, or -1 if there is no such summary. */
+  /** Index of the last message that the provider or the client put in place of older messages, or -1 if there is none. */
   readonly compactedFrom: number;
 }
 

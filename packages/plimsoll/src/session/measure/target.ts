@@ -162,7 +162,7 @@ function rulerOf(
     key: [tokenizer, JSON.stringify(media), schemaFactor].join("\0"),
     tokenizer,
     media,
-    // This figure corrects the counts of the catalogue's tokenizer. It does not apply to a tokenizer from the configuration.
+    // This figure belongs to the catalogue's tokenizer. A tokenizer from the configuration counts exactly without it.
     toolPromptTokens: tokenizer === facts.tokenizer ? facts.toolPromptTokens : undefined,
     schemaFactor,
   };

@@ -157,7 +157,7 @@ interface MainThread {
   hasRoom(cost: number): boolean;
   /**
    * Waits until work of this cost may start. Returns undefined if it may start now. Work starts in the order of the calls, with
-   * at most `costPerTurn` in each turn of the event loop.
+   * about `costPerTurn` in each turn of the event loop.
    */
   pass(cost: number): Promise<void> | undefined;
 }

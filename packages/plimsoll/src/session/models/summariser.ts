@@ -48,7 +48,7 @@ export interface Summariser {
 const defaults = { maxTokens: 1_000, timeoutMs: 10_000, maxCallsPerHour: 30 } as const;
 /** Characters per token of the input in the worst case. Hardly any text has fewer. */
 const charsPerToken = 3;
-/** Characters per token of the answer in the worst case. No answer has more. */
+/** The most characters per token that an answer within its limit can have. A longer answer is cut. */
 const maxCharsPerToken = 16;
 /** Maximum length of a reason in characters. There is a bound because a provider's error may quote the whole request. */
 const maxReasonChars = 300;

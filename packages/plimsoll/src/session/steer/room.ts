@@ -15,7 +15,7 @@ export interface SteeredSize {
 
 /**
  * Contract: if the view is too large, throws a PlimsollError that says by how much. If the limit comes only from a guessed
- * window, it never throws because of the size.
+ * window, no size is too large.
  */
 export function checkRoom(
   world: Pick<TurnContext, "config">,

@@ -251,7 +251,10 @@ export async function toolsOf(
   };
 }
 
-/** Whether the request must offer Plimsoll's tools, because the view contains handles or answers of these tools. */
+/**
+ * Whether the request must offer Plimsoll's tools. It must if they are always offered, or if the view contains handles or answers
+ * of these tools.
+ */
 export function isNeeded({ isAlways }: OwnOffer, { edits }: Pick<View, "edits">): boolean {
   return (
     isAlways ||
