@@ -1,6 +1,6 @@
 /**
- * The engine: a store with its sessions and events. Server, command line and benchmarks use it directly. Other programs use
- * `plimsoll.ts`.
+ * The engine, which combines a store with its sessions and events. Server, command line and benchmarks use the engine directly.
+ * Other programs use `plimsoll.ts`.
  */
 
 import { createHmac } from "node:crypto";
@@ -56,11 +56,11 @@ import type { Store } from "./store/store.ts";
 import { newViolations } from "./wire/validate/validate.ts";
 
 export interface EngineOptions {
-  /** Folder for database and keys. */
+  /** Folder for the database and the keys. */
   readonly data?: string;
   /** "memory" stores nothing on disk. */
   readonly store?: "memory";
-  /** Whether this is the service, which locks the data folder for itself. */
+  /** Whether the engine belongs to the service, which locks the data folder. */
   readonly isService?: boolean;
   readonly config?: Config;
   /** Parts to use instead of the default ones. */
@@ -82,14 +82,14 @@ export interface Parts {
   readonly counter: SessionTokenCounter;
   /** The clock, in milliseconds since 1970. Plimsoll also uses it to tell how old a provider's cache is. */
   readonly now: () => number;
-  /** Number of sessions kept in memory. Others are read from the store again when they are needed. */
+  /** Maximum number of sessions in memory. Other sessions are read from the store when they are needed. */
   readonly sessionsInMemory?: number;
 }
 
 export interface Engine {
   /** Opens a new session, or an earlier one by its id. */
   session(options?: SessionOptions | string): Promise<Session>;
-  /** Accepts a request as a client sent it over the wire. The proxy uses this. */
+  /** Begins a turn with the request body that a client sent. Used by the proxy. */
   receive(incoming: Incoming): Promise<ReceivedTurn>;
   /**
    * The bytes that Plimsoll would send for this request, or undefined if it would send the client's own bytes unchanged. Nothing
@@ -111,7 +111,7 @@ export interface Engine {
     type: T,
     handler: (event: Extract<PlimsollEvent, { type: T }>) => void,
   ): () => void;
-  /** All events with tenant and number, for callers that pass them on. */
+  /** Receives all events, each with its tenant and number. For callers that forward events. */
   subscribe(handler: (event: EmittedEvent) => void): () => void;
   /** Loads the default tokenizer now, so that the first request does not have to wait for it. */
   warmUp(): Promise<void>;
@@ -137,12 +137,13 @@ export interface Health extends Pick<StoreHealth, "problems" | "notices"> {
 export interface Settings {
   now(): Config;
   /**
-   * Changes of limits and progress settings apply from the next turn on. All other settings are read only when the engine opens.
+   * Replaces the configuration. New limits and progress settings apply from the next turn on. Plimsoll reads all other settings
+   * once, when the engine is opened.
    */
   change(config: Config): void;
 }
 
-/** How long turns that are still running may take to end when the engine closes. In milliseconds. */
+/** When the engine closes, it waits at most this many milliseconds for running turns to end. */
 const closeTimeoutMs = 3000;
 
 function closedError(): PlimsollError {
@@ -221,7 +222,7 @@ async function openContext(options: EngineOptions, config: Config): Promise<Open
   const folder =
     options.store === "memory" ? undefined : openDataFolder(options.data ?? ".plimsoll");
   const counter = options.parts?.counter ?? createTokenCounter();
-  // Reports a missing tokenizer now and not with the first request.
+  // Loads the configured tokenizers now, so that a missing one is reported before the first request.
   for (const tokenizer of configuredTokenizers(config)) await counter.prepare(tokenizer);
   const vectors = await loadWordVectors();
   const count = countWith(counter);
@@ -323,7 +324,7 @@ type Assembly = Parts &
   };
 
 type Assembled = Omit<SessionContext, "config"> & {
-  /** Not read-only, because limits may change while the engine is open. */
+  /** The current configuration. It is not read-only, because limits may change while the engine is open. */
   config: Config;
   readonly openTurns: ClosableTurns;
   readonly health: StoreHealth;

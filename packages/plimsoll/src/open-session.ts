@@ -17,14 +17,16 @@ import { wires } from "./wire/wires.ts";
 
 export interface SessionOptions {
   readonly agent?: string;
-  /** 1 is the highest priority: messages of such a session are taken out last, and its limit is a fifth higher. */
+  /**
+   * 1 is the highest priority. A session with priority 1 has a limit that is a fifth higher, and its messages are taken out last.
+   */
   readonly priority?: 1 | 2 | 3;
 }
 
 /** The tenant of the library's own sessions. */
 const libraryTenant = "library";
 
-/** The wires of each provider family. The first one is the default. */
+/** The wires of each provider family. The first wire of a family is the default. */
 const wiresByFamily: ReadonlyMap<string, readonly Wire[]> = new Map([
   ["anthropic", [wires.anthropic]],
   ["openai", [wires["openai-chat"], wires["openai-responses"]]],
@@ -88,7 +90,7 @@ export async function resumeSession(
   });
 }
 
-/** The messages of the session's first branch, as they came. */
+/** The original messages of the session's first branch. */
 async function readMessages(store: Store, log: SessionLog): Promise<readonly JsonObject[]> {
   const [branch] = log.branches.values();
   const path = pathTo(log, branch?.record.tipSeq ?? null);

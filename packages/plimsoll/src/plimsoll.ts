@@ -18,7 +18,7 @@ import type { WireName } from "./wire/format/wire.ts";
 import { wires } from "./wire/wires.ts";
 
 export interface PlimsollOptions {
-  /** Folder for database and keys. */
+  /** Folder for the database and the keys. */
   readonly data?: string;
   /** "memory" stores nothing on disk. */
   readonly store?: "memory";
@@ -34,10 +34,10 @@ export interface PlimsollOptions {
 export interface CompactTask {
   readonly wire: WireName;
   readonly messages: readonly JsonObject[];
-  /** Budget for the messages in tokens. Tools do not count, nor does a system prompt that is not one of the messages. */
+  /** Maximum number of tokens of all messages together. Tools are not counted, nor is a system prompt outside the messages. */
   readonly budget: number;
   readonly model?: string;
-  /** How to count tokens. Default: the way the model does. */
+  /** The tokenizer to count with, and the texts of a message to count. If undefined, Plimsoll counts as the model does. */
   readonly count?: {
     readonly tokenizer: string;
     readonly textsOf: (message: Message) => readonly string[];
@@ -49,7 +49,7 @@ export interface Plimsoll {
   session(options?: SessionOptions | string): Promise<Session>;
   /** Compacts a list of messages to a number of tokens outside of any session. Nothing is recorded. */
   compactMessages(task: CompactTask): Promise<OneOff>;
-  /** Changes the view of any session by hand, by its id: undo, restore, checkpoint, pin, compact. */
+  /** Changes the view of a session by hand: undo, restore, checkpoint, pin, compact. The session is named by its id. */
   readonly steering: Steering;
   /** The content of a session's window, in order. */
   readonly picture: Pictures;
@@ -61,7 +61,10 @@ export interface Plimsoll {
     type: T,
     handler: (event: Extract<PlimsollEvent, { type: T }>) => void,
   ): () => void;
-  /** Runs a tool, or anything else that may fail temporarily. The retry policy is the one configured for `tool`. */
+  /**
+   * Runs a tool, or other work that may fail temporarily, and tries again after a failure. Uses the retry policy that is
+   * configured for `tool`.
+   */
   retrying<T>(tool: string, work: (attempt: number) => Promise<T>): Promise<T>;
   /** Loads the default tokenizer now, so that the first request does not have to wait for it. */
   warmUp(): Promise<void>;
@@ -89,7 +92,10 @@ export async function openPlimsoll(options: PlimsollOptions = {}): Promise<Plims
 /** The engine of each `Plimsoll` object. It lives as long as that object. */
 const engines = new WeakMap<Plimsoll, Engine>();
 
-/** For other entry points of the package that accept a `Plimsoll` object, such as `plimsoll/mcp`. */
+/**
+ * The engine of a `Plimsoll` object. Used by other entry points of the package that accept such an object, for example
+ * `plimsoll/mcp`.
+ */
 export function engineOf(plimsoll: Plimsoll): Engine {
   const engine = engines.get(plimsoll);
   if (engine !== undefined) return engine;

@@ -205,7 +205,7 @@ describe("a terminal of 80 by 24 in front of a service that works", () => {
     // The service's own sentence, on as many lines as it takes.
     const refused = await terminal.shows("! There is nothing to take out");
     expect(refused.join(" ").replaceAll(/\s+/g, " ")).toContain(
-      "the conversation is short, or the rest of it must stay.",
+      "the conversation is short, or all of it must stay.",
     );
   });
 

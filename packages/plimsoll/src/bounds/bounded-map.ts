@@ -2,7 +2,7 @@
 
 export interface Bound<V> {
   readonly entries: number;
-  /** Maximum weight of all entries together; `weightOf` gives the weight of one. */
+  /** Maximum weight of all entries together. `weightOf` gives the weight of one entry. */
   readonly weight?: number;
   readonly weightOf?: (value: V) => number;
 }
@@ -17,8 +17,8 @@ interface Entry<K, V> {
 
 /**
  * The order of use is kept in a linked list next to the map. A plain Map keeps an order too, but moving a key to the end means
- * deleting it and setting it again. V8 then walks over every slot that the key has ever had, which costs 50 µs and more for a key
- * that is used often.
+ * deleting it and setting it again. V8 then walks over every slot that the key has ever had. For a key that is used often, this
+ * takes 50 µs or more.
  */
 export class BoundedMap<K, V> {
   readonly #bound: Bound<V>;
@@ -39,7 +39,7 @@ export class BoundedMap<K, V> {
     return this.#entries.has(key);
   }
 
-  /** Reads a value. This counts as a use. */
+  /** Reads a value. The entry becomes the most recently used. */
   get(key: K): V | undefined {
     const entry = this.#entries.get(key);
     if (entry === undefined) return undefined;
@@ -47,12 +47,12 @@ export class BoundedMap<K, V> {
     return entry.value;
   }
 
-  /** Reads a value. This does not count as a use. */
+  /** Reads a value without changing the order of use. */
   peek(key: K): V | undefined {
     return this.#entries.get(key)?.value;
   }
 
-  /** Returns the value. Contract: the newest entry is always kept, even if it alone exceeds the weight bound. */
+  /** Sets a value and returns it. Contract: this entry is kept even if it alone exceeds the maximum weight. */
   set(key: K, value: V): V {
     const { entries, weight: most = Number.POSITIVE_INFINITY, weightOf } = this.#bound;
     const entry = this.#entries.get(key) ?? this.#add(key, value);

@@ -5,7 +5,7 @@ export interface GrowingPause {
   readonly maxMs: number;
 }
 
-/** The pause after a failed attempt. `failures`: the number of attempts that had already failed before it. */
+/** The pause after a failed attempt, in milliseconds. `failures` is the number of attempts that failed before this one. */
 export function pauseAfter({ baseMs, maxMs }: GrowingPause, failures: number): number {
   return Math.min(maxMs, baseMs * 2 ** failures);
 }

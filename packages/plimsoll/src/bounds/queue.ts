@@ -31,7 +31,7 @@ export class Queue {
 export class NamedQueues {
   readonly #queues = new Map<string, Queue>();
 
-  /** An arrow function, so that callers can pass it on without binding `this`. */
+  /** Runs work in the queue of this name. It is an arrow function, so that callers can pass it on without binding `this`. */
   readonly run = async <T>(name: string, work: () => Promise<T>): Promise<T> => {
     const queue = this.#queues.get(name) ?? new Queue();
     this.#queues.set(name, queue);

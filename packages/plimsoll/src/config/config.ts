@@ -1,4 +1,7 @@
-/** Configuration: YAML or TOML, then environment, then flags. The keys keep the spelling that users know. */
+/**
+ * Reads the configuration from a YAML or TOML file, the environment and the command line. The keys keep the spelling that users
+ * know.
+ */
 
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { homedir } from "node:os";
@@ -10,7 +13,7 @@ import { errorMessage, PlimsollError } from "../message/error.ts";
 import { isObject } from "../message/json.ts";
 import { type Config, configSchema } from "./schema.ts";
 
-/** Maximum size of a configuration file. The bound also limits the time that parsing can take. */
+/** Maximum size of a configuration file in bytes. The bound also limits the time for parsing. */
 const maxConfigBytes = 256 * 1024;
 const forbiddenKeys = new Set(["__proto__", "constructor", "prototype"]);
 
@@ -34,7 +37,7 @@ export interface Flags {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Flags win over the environment, the environment over the file, and the file over defaults. */
+/** Flags override the environment, the environment overrides the file, and the file overrides the defaults. */
 export function loadSettings(flags: Flags, environment: Environment): Settings {
   const data = flags.data ?? environment["PLIMSOLL_DATA"] ?? join(homedir(), ".plimsoll");
   const named = flags.config ?? environment["PLIMSOLL_CONFIG"];
@@ -122,7 +125,7 @@ function unknownKey(file: string, path: readonly PropertyKey[], key: string): Pl
   return invalid(`${file}: unknown key "${key}"${place}: ${advice}`);
 }
 
-/** The keys that the schema allows at a path. Records allow any name, so the search goes on in their values. */
+/** The keys that the schema allows at a path. A record allows any key, so the search continues with the schema of its values. */
 function knownKeys(path: readonly PropertyKey[]): readonly string[] {
   let at: unknown = configSchema;
   for (const step of path) {
@@ -139,7 +142,7 @@ function unwrapped(type: unknown): unknown {
   return type instanceof z.ZodOptional ? unwrapped(type.unwrap()) : type;
 }
 
-/** Edit distance, used only for suggestions. Both words are short. */
+/** Edit distance between two words. It is used only to suggest a key, so both words are short. */
 function distance(left: string, right: string): number {
   let previous = Array.from({ length: right.length + 1 }, (_, index) => index);
   for (let row = 1; row <= left.length; row++) {

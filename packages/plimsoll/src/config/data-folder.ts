@@ -1,6 +1,7 @@
 /**
- * The data folder, with the key that signs handles and the owner's token. If Plimsoll creates the folder, it makes it private. If
- * the folder existed before, its owner decides about its permissions, but the files in it are private anyway.
+ * The data folder, which contains the key for signing handles and the owner's token. If Plimsoll creates the folder, only the
+ * user can open it. If the folder existed before, Plimsoll does not change its permissions. The files in it are private in both
+ * cases.
  */
 
 import { randomBytes } from "node:crypto";
@@ -12,21 +13,24 @@ import { removeLeftovers, writeWhole } from "../store/whole-file.ts";
 
 export interface DataFolder {
   readonly database: string;
-  /** The key that signs handles and hides credentials. Made once. */
+  /** The key for signing handles and hashing credentials. It is made once. */
   readonly key: Uint8Array;
-  /** The owner's token, which gives access to /api and the dashboard. Made once, unless PLIMSOLL_TOKEN is set. */
+  /**
+   * The owner's token, which gives access to /api and the dashboard. It is made once. If PLIMSOLL_TOKEN is set, that value is
+   * used instead.
+   */
   readonly token: string;
   /** Warnings about the permissions of the folder, one sentence each. */
   readonly notices: readonly string[];
 }
 
 export const databaseName = "plimsoll.db";
-/** The lock that the running service holds. */
+/** Name of the lock that the service takes while it runs. */
 export const serviceLockName = "service.lock";
 /** Files that are first written under a temporary name. */
 const wholeFiles = /^(?:key|token|service\.json|plimsoll\.db\.v\d+\.bak)$/;
 const minSecretChars = 32;
-/** How long to wait while another process makes the same files. On any working disk that takes only a moment. */
+/** How long to wait while another process makes the same files, in milliseconds. Making them normally takes only a moment. */
 const setupWaitMs = 10_000;
 
 /** Contract: throws STORE_FAILED with a sentence if the folder cannot be used. */
@@ -49,7 +53,7 @@ export function openDataFolder(path: string): DataFolder {
   }
 }
 
-/** A warning if other users have access to the folder. */
+/** Returns a warning if other users have access to the folder. */
 export function noticesOf(path: string, { mode }: Pick<Stats, "mode">): readonly string[] {
   if ((mode & 0o077) === 0) return [];
   const isShared = (mode & 0o022) !== 0 && (mode & 0o1000) === 0;
@@ -86,7 +90,7 @@ function readOrMake(folder: string, name: string): string {
   return isWhole(known) ? known : makeSecret(folder, file);
 }
 
-/** If several processes start at once, one makes the secret and the others read it. */
+/** Makes a secret. If several processes start at once, one of them makes it and the others read it. */
 function makeSecret(folder: string, file: string): string {
   const lock = takeLock(join(folder, "setup.lock"), setupWaitMs);
   if (lock === undefined)
@@ -127,7 +131,7 @@ function readSecret(file: string): string | undefined {
   }
 }
 
-/** An empty file does not count as a database. */
+/** Whether the folder contains a database. An empty file is not a database. */
 function hasDatabase(folder: string): boolean {
   const database = statSync(join(folder, databaseName), { throwIfNoEntry: false });
   return database !== undefined && database.size > 0;

@@ -14,7 +14,7 @@ export interface WhoAsks {
 const usualFloor = 3500;
 const usualDefault = 5000;
 
-/** Only limits from the configuration apply. If there are several, the lowest wins. */
+/** The limits from the configuration that apply to a request. If several limits of `context_config` apply, the lowest is used. */
 export function ownLimitsOf(config: Config, who: WhoAsks): OwnLimits {
   const contextBudget = config.agent?.context_budget;
   const named = namedLimits(config, who);

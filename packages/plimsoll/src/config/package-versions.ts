@@ -1,4 +1,4 @@
-/** Checks which optional packages are installed, and whether their versions fit. It does not load them. */
+/** Checks whether optional packages are installed in a version that Plimsoll supports. Does not load them. */
 
 import { readFileSync } from "node:fs";
 import { findPackageJSON } from "node:module";
@@ -41,7 +41,10 @@ function installedVersion(name: string): string | undefined {
   }
 }
 
-/** A caret range as npm reads it: the first number that is not 0 must be equal, and the later ones may be higher. */
+/**
+ * Whether a version is in a caret range, as npm defines it. The first number that is not 0 must be equal, and the numbers after
+ * it may be higher.
+ */
 function isWithin(version: string, range: string): boolean {
   const have = figuresOf(version);
   const want = figuresOf(range.replace(/^\^/, ""));

@@ -1,4 +1,7 @@
-/** The part of the configuration that describes providers and their models, and the types that several parts use. */
+/**
+ * The part of the configuration that describes providers and their models. Also contains the value types that other parts of the
+ * configuration use.
+ */
 
 import { z } from "zod";
 

@@ -8,7 +8,10 @@ export interface RetryPolicy extends GrowingPause {
   readonly attempts: number;
 }
 
-/** The policy for a tool: its own settings, then those for all tools, then the defaults. */
+/**
+ * The policy for a tool. Each value comes from the settings of the tool, from the settings for all tools, or else from the
+ * defaults.
+ */
 export function retryPolicyOf(config: Config, tool?: string): RetryPolicy {
   const { default: usual = {}, per_tool: perTool = {} } =
     config.context_config?.retry_policies ?? {};

@@ -1,6 +1,6 @@
 /**
- * Every configuration key with its type and its purpose. Plimsoll checks configurations against it, and docs/configuration.md is
- * made from it.
+ * Every configuration key with its type and its purpose. Plimsoll checks configurations against this schema, and
+ * docs/configuration.md is generated from it.
  */
 
 import { z } from "zod";
@@ -347,7 +347,7 @@ export const configSchema = z.strictObject({
     .optional(),
 });
 
-/** The schema for docs/configuration.md. */
+/** The schema as JSON Schema, from which docs/configuration.md is generated. */
 export function configJsonSchema(): unknown {
   return z.toJSONSchema(configSchema, { io: "input", unrepresentable: "any" });
 }

@@ -1,6 +1,6 @@
 /**
- * Reads, checks and writes the parts of the user's configuration file that can be changed on a page. Comments in the file are
- * kept.
+ * Reads, checks and writes the parts of the user's configuration file that people can change on the dashboard. Comments in the
+ * file are kept.
  */
 
 import { createHash } from "node:crypto";
@@ -146,7 +146,7 @@ export function writeConfig(file: string, wish: ConfigChange): Config {
       "The settings were changed in the meantime. Reload them, then save again.",
       { status: 409 },
     );
-  // Reports errors that were in the file before the change. The new text is checked as a whole below.
+  // Throws if the file already contained errors before the change. The changed text is checked below.
   parseConfig(text, file);
   const document = parseDocument(text);
   const now = readAnswer(text, file);
@@ -158,7 +158,7 @@ export function writeConfig(file: string, wish: ConfigChange): Config {
   return config;
 }
 
-/** Only writes values that differ. Comments and formatting of everything else stay, and defaults are not written. */
+/** Writes only the values that changed. Default values are not written. All other text keeps its comments and formatting. */
 function setChanged(
   document: Document,
   path: readonly (string | number)[],
@@ -177,7 +177,7 @@ function setChanged(
   const key = (name: string): string | number => (isList ? Number(name) : name);
   for (const [name, value] of after)
     setChanged(document, [...path, key(name)], Object.fromEntries(before)[name], value);
-  // Starts at the end, so that deleting a list entry does not shift the entries still to be deleted.
+  // Deletes from the end, so that deleting a list entry does not change the index of the entries that are deleted later.
   for (const [name] of before.toReversed())
     if (!after.some(([other]) => other === name)) document.deleteIn([...path, key(name)]);
 }
@@ -204,7 +204,10 @@ function revisionOf(text: string): string {
   return createHash("sha256").update(text).digest("base64url").slice(0, 16);
 }
 
-/** Writes the whole file or nothing. If the file is a link, replaces its target. The permissions stay the same. */
+/**
+ * Replaces the file as a whole, so that it is never half written. If the file is a link, the file that it points to is replaced.
+ * The permissions stay the same.
+ */
 function replaceFile(file: string, text: string): void {
   try {
     const isThere = existsSync(file);

@@ -1,7 +1,7 @@
 /**
- * Puts references, each with a handle of its own, in place of large results that the model has already answered. Nothing is lost,
- * so this comes before any strategy that has to choose what to lose. If it frees more room than needed, the newest of these
- * results still show their first and last lines.
+ * If the model has already answered a large result, replaces the result with a reference that has its own handle. No content is
+ * lost, so this comes before the strategies that lose content. If there is room to spare afterwards, the references to the newest
+ * of these results also show their first and last lines.
  */
 
 import type { Message, Part } from "../message/message.ts";
@@ -15,18 +15,18 @@ import { anyHandle, describeResult, utf8Bytes } from "./reference-text.ts";
 import { leastTruncated, truncateText } from "./result-preview.ts";
 
 export interface AnsweredResultsOptions {
-  /** `result_offload_threshold`: a text of more bytes than this is replaced. */
+  /** `result_offload_threshold` of the configuration. A result with more bytes than this is replaced. */
   readonly threshold?: number | undefined;
   /**
-   * If true, nothing is proposed unless references alone meet the goal. The next strategy chooses lines from the originals and
-   * has one handle for all of them, so references would only be in its way.
+   * If true, references are proposed only if they alone meet the goal. If they do not, none is proposed, because the next
+   * strategy makes excerpts of the original results, with one handle for all of them, and references would prevent that.
    */
   readonly isAllOrNothing?: boolean;
 }
 
 const defaultThreshold = 4096;
 
-/** Maximum size of the lines shown after a reference: a share of the result, and a number of bytes. */
+/** Maximum size of the lines shown after a reference, as a share of the result and in bytes. */
 const preview = { ofResult: 0.8, bytes: 16 * 1024 };
 
 export function answeredResults(options: AnsweredResultsOptions = {}): Strategy {
@@ -35,7 +35,7 @@ export function answeredResults(options: AnsweredResultsOptions = {}): Strategy 
     name: "offload_results",
     propose: async (conversation, goal) => {
       const { hasArchive, ownTools, tokens: before } = conversation;
-      // If the model has no tool to read a reference, an excerpt tells it more.
+      // If the model has no tool to read handles, an excerpt is more useful to it than a reference.
       if (!hasArchive || ownTools === undefined || before <= goal.tokens) return [];
       const { readingTool } = ownTools;
       const leaving = resultsIn(conversation, threshold).map((result) => {
@@ -84,7 +84,10 @@ interface LeavingResult extends LargeResult {
   readonly intro: string;
 }
 
-/** Excludes messages that are pinned or of priority 1, and results that are already shortened. */
+/**
+ * The large results that may be replaced. Excludes pinned messages, messages of priority 1, and results that are already
+ * shortened.
+ */
 function resultsIn(
   { messages, units }: VisibleConversation,
   threshold: number,
@@ -104,8 +107,8 @@ function resultsIn(
 }
 
 /**
- * Index of the model's last answer; results before it are answered. An answer at the very end may be unfinished, so it is not
- * counted, and the results that it responds to stay.
+ * Index of the model's last answer. All results before it are answered. An answer at the very end of the conversation may be
+ * unfinished, so it is ignored, and the results that it answers stay.
  */
 function answeredBefore(messages: readonly VisibleMessage[]): number {
   const isModel = (visible: VisibleMessage | undefined): boolean =>
@@ -197,7 +200,10 @@ function withPreviews(
     .toReversed();
 }
 
-/** The average over the whole message. It need not be exact: an error only changes the number of lines shown. */
+/**
+ * The average tokens per byte of the whole message. It need not be exact, because an error only changes the number of lines
+ * shown.
+ */
 function tokensPerByte(visible: VisibleMessage | undefined): number {
   return Math.max(0.05, (visible?.tokens ?? 1) / Math.max(1, visible?.bytes ?? 1));
 }

@@ -1,4 +1,7 @@
-/** Chooses the tools that stay if the tool list is too large. MCP tools are deferred first, then skills; built-in tools never. */
+/**
+ * Chooses the tools that stay if the tool list is too large. MCP tools are deferred first, then skills. Built-in tools are never
+ * deferred.
+ */
 
 import { deferredToolsNote } from "../text/for-models.ts";
 import { matchesWildcard } from "../text/wildcard.ts";
@@ -6,7 +9,7 @@ import { matchesWildcard } from "../text/wildcard.ts";
 export type ToolClass = "builtin" | "skill" | "mcp";
 
 export interface WeighedTool {
-  /** Undefined: the tool has no name, and stays. */
+  /** Undefined if the tool has no name. Such a tool is never deferred. */
   readonly name?: string;
   readonly class: ToolClass;
   readonly tokens: number;
@@ -14,29 +17,32 @@ export interface WeighedTool {
 
 /** The tools that could be deferred but stay in the tool list. */
 export interface SelectedTools {
-  /** In the client's order. */
+  /** Names of the tools that stayed from the start, in the client's order. */
   readonly kept: readonly string[];
-  /** Tools that were loaded after a search. They follow all others, in the order in which they were loaded. */
+  /** Tools that were loaded after a search. They come after all other tools, in the order in which they were loaded. */
   readonly loaded: readonly string[];
 }
 
-/** Room for the tools that may be deferred, after all others are counted. */
+/** Room for the tools that may be deferred: the number of tokens and tools that are left after all other tools. */
 export interface ToolRoom {
   readonly tokens: number;
   readonly count: number;
 }
 
-/** A number for the time of a tool's last call. Later calls have higher numbers. Undefined: it was never called. */
+/** Returns a number that is higher the later the tool was last called, or undefined if it was never called. */
 export type LastUse = (name: string) => number | undefined;
 
-/** Skills are listed before MCP tools. */
+/** The classes in the order in which they get room. Skills come before MCP tools. */
 const inOrder: readonly ToolClass[] = ["skill", "mcp"];
 
 export function mayBeDeferred({ name, class: kind }: WeighedTool): boolean {
   return name !== undefined && kind !== "builtin";
 }
 
-/** As many tools as there is room for: in each class those called most recently, then the others in the client's order. */
+/**
+ * Selects as many tools as there is room for. In each class, the most recently called tools come first, then the others in the
+ * client's order.
+ */
 export function selectTools(
   tools: readonly WeighedTool[],
   room: ToolRoom,
@@ -55,7 +61,10 @@ export function selectTools(
   return { kept: inClientsOrder(tools, kept), loaded: [] };
 }
 
-/** Adds these tools. If they do not fit, the tools unused for the longest time are deferred, except those in `stays`. */
+/**
+ * Adds the tools in `names` to the list. If the list gets too large, the tools that were unused for the longest time are
+ * deferred, except the tools in `stays`.
+ */
 export function withLoaded(
   tools: readonly WeighedTool[],
   selected: SelectedTools,
@@ -82,7 +91,7 @@ export interface LoadedTools {
   readonly lastUse: LastUse;
 }
 
-/** The names of the tools to defer. Takes candidates from the front until the other tools fit into the room. */
+/** The names of the tools to defer. They are taken from the start of `candidates` until the other tools fit into the room. */
 function firstToGo(candidates: readonly NamedTools[], room: ToolRoom): ReadonlySet<string> {
   const gone = new Set<string>();
   let left = room;
@@ -99,7 +108,7 @@ function taken(room: ToolRoom, tools: readonly WeighedTool[]): ToolRoom {
   return { tokens, count: room.count - tools.length };
 }
 
-/** Tools of the same name are listed together or not at all, because a search can only return the name. */
+/** All tools with one name. They are listed together or not at all, because a search can only return the name. */
 interface NamedTools {
   readonly name: string;
   readonly tokens: number;
@@ -116,7 +125,7 @@ function namedOf(tools: readonly WeighedTool[], kind: ToolClass): readonly Named
   return [...byName.values()];
 }
 
-/** The most recently called tools first, then the tools that were never called, in the given order. */
+/** Sorts tools: first the most recently called tools, then the tools that were never called, in the given order. */
 function byUse(tools: readonly NamedTools[], lastUse: LastUse): readonly NamedTools[] {
   const useOf = ({ name }: NamedTools): number => lastUse(name) ?? -1;
   return tools.toSorted((one, other) => useOf(other) - useOf(one));
@@ -144,7 +153,7 @@ export interface ToolPatterns {
 /** Maximum number of servers that the note names. */
 const namedServersMax = 24;
 
-/** Describes the deferred tools. It is shown with `tool_search`. */
+/** The note that describes the deferred tools to the model. It is part of the definition of `tool_search`. */
 export function deferralNote(
   deferred: readonly { readonly name: string; readonly server?: string }[],
   searchName: string,

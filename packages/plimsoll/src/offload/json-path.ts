@@ -15,14 +15,14 @@ import {
 
 export type JsonSelection =
   | { readonly kind: "found"; readonly start: number; readonly end: number }
-  /** A sentence for the model that says what is there instead. */
+  /** There is no value at this path. The sentence tells the model what is there instead. */
   | { readonly kind: "absent"; readonly sentence: string };
 
 const stepsMax = 100;
 
 /**
- * Reads `a.b[3].c`, also with `$` before it and names in quotes (`a["x.y"]`), or a JSON pointer (`/a/b/3`). Names and indexes are
- * not distinguished: the meaning of a step depends on the value it is applied to. Undefined: the text is not a path.
+ * Reads `a.b[3].c`, also with `$` before it and names in quotes (`a["x.y"]`), or a JSON pointer (`/a/b/3`). A step such as `3` is
+ * a name in an object and an index in a list. Undefined if the text is not a path.
  */
 export function readJsonPath(text: string): readonly string[] | undefined {
   const path = text.trim();
@@ -43,7 +43,7 @@ const dottedStep =
 
 function dottedSteps(path: string): readonly string[] | undefined {
   const start = path.startsWith("$") ? 1 : 0;
-  // jq's form: `.a`, `.[0]`, `.`
+  // Also accepts the form of jq: `.a`, `.[0]` and `.`
   const body = path.slice(start).replace(/^\.(?=\[|$)/, "");
   const steps: string[] = [];
   dottedStep.lastIndex = 0;
@@ -70,10 +70,10 @@ const noJson: JsonSelection = {
   kind: "absent",
   sentence: jsonPathTexts.notJson,
 };
-/** Thrown and caught only in this file, if brackets or quotes are not closed. */
+/** Thrown if brackets or quotes are not closed. It is caught in this file. */
 const broken = Symbol("broken");
 
-/** Contract: one pass up to the value. If two members have the same name, the first counts. Never throws. */
+/** Contract: reads the bytes once, up to the value. If two members have the same name, the first is used. Never throws. */
 export function selectJson(bytes: Uint8Array, steps: readonly string[]): JsonSelection {
   try {
     let at = afterSpace(bytes, hasMark(bytes) ? 3 : 0);
@@ -160,7 +160,7 @@ function elementOf(bytes: Uint8Array, at: number, step: string): number | Absenc
   return { instead: jsonPathTexts.noElement(elements - 1) };
 }
 
-/** The beginning of the next member or element, or the closing bracket. */
+/** Position of the next member or element, or of the closing bracket. */
 function afterValue(bytes: Uint8Array, end: number, close: number): number {
   const next = afterSpace(bytes, end);
   if (bytes[next] === close) return next;
@@ -174,7 +174,10 @@ function afterSpace(bytes: Uint8Array, from: number): number {
   return at;
 }
 
-/** Counts brackets without comparing their kinds, so a value with mismatched brackets is returned as it is. */
+/**
+ * Position of the end of a value. The kinds of brackets are not compared, so a value with mismatched brackets is returned
+ * unchanged.
+ */
 function endOfValue(bytes: Uint8Array, from: number): number {
   const first = bytes[from];
   if (first === quote) return endOfString(bytes, from);

@@ -1,23 +1,26 @@
 /**
  * The arguments of Plimsoll's own tools, each declared once: its description for the model, and how Plimsoll reads the value that
- * the model wrote. Reading is lenient if the meaning is clear; otherwise the model gets one sentence that says what is wrong. The
- * MCP server uses the same arguments.
+ * the model wrote. Plimsoll accepts a wrong type or format if the meaning is clear. Otherwise the model gets one sentence that
+ * says what is wrong. The MCP server uses the same arguments.
  */
 
 import { isObject, type JsonObject, type JsonValue } from "../message/json.ts";
 import { argumentTexts, ownToolTexts } from "../text/for-models.ts";
 import { readJsonPath } from "./json-path.ts";
 
-/** Line numbers from 1, both included. */
+/** A range of lines, including `first` and `last`. The first line has the number 1. */
 export interface LineRange {
   readonly first: number;
   readonly last: number;
 }
 
-/** Maximum length of a pattern. A longer text is content and not a pattern. */
+/** Maximum length of a pattern. A longer text is content, not a pattern. */
 const patternMax = 1000;
 
-/** Empty input means no arguments. If a model wraps its JSON in a string, the JSON inside counts. */
+/**
+ * The arguments of a call. Empty input means no arguments. If a model has put its JSON into a string, the JSON in that string is
+ * used.
+ */
 export function fieldsOf(input: string): JsonObject | undefined {
   if (input.trim() === "") return {};
   const value = parsed(input);
@@ -34,7 +37,7 @@ function parsed(text: string): JsonValue | undefined {
   }
 }
 
-/** A field that is null or empty counts as absent, because some models fill in every field. */
+/** The value of an argument. Null and empty values are treated as absent, because some models fill in every field. */
 type Field<T> =
   | { readonly kind: "given"; readonly value: T }
   | { readonly kind: "absent" }
@@ -65,7 +68,7 @@ function countOf(fields: JsonObject, name: string, least: 0 | 1): Field<number> 
 
 function patternOf(fields: JsonObject): Field<string> {
   const value = fields["grep"];
-  // White space alone may be what the model is looking for.
+  // A pattern that is only white space is valid, because the model may be searching for white space.
   if (typeof value !== "string" || value === "") return textOf(fields, "grep");
   return value.length > patternMax
     ? wrong(argumentTexts.longPattern(patternMax))
@@ -91,12 +94,12 @@ function pathOf(fields: JsonObject): Field<string> {
 
 /** One argument of a tool. */
 interface Argument<T> {
-  /** Its JSON schema. Only keywords that every provider accepts: type, description. */
+  /** The JSON schema of the argument. It uses only `type` and `description`, which every provider accepts. */
   readonly schema: JsonObject;
   readonly read: (fields: JsonObject) => Field<T>;
 }
 
-/** An argument that every call must have. The sentence tells the model how to write it. */
+/** An argument that every call must have. If it is missing, the sentence tells the model how to write it. */
 interface RequiredArgument extends Argument<string> {
   readonly sentence: string;
 }

@@ -1,4 +1,4 @@
-/** The definitions of the tools that Plimsoll answers itself. They are short, because every request carries them. */
+/** The definitions of the tools that Plimsoll answers itself. They are short, because every request contains them. */
 
 import type { ToolDefinition } from "../message/tool.ts";
 import { ownToolTexts } from "../text/for-models.ts";
@@ -26,8 +26,8 @@ export function ownDefinitions(nameOf: (tool: OwnToolName) => string): readonly 
 }
 
 /**
- * The note is in the tool list, before the whole conversation. So any change to the note makes the provider read everything
- * again. It changes only when the tool list changes anyway.
+ * The note is in the tool list, which comes before the conversation. So after any change to the note, the provider must read the
+ * whole conversation again. The note therefore changes only when the tool list changes anyway.
  */
 export function searchDefinition(
   nameOf: (tool: OwnToolName) => string,

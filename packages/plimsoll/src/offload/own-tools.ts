@@ -14,14 +14,20 @@ import {
 import { type OwnToolName, ownDefinitions, searchDefinition } from "./own-definitions.ts";
 
 export interface OwnTools {
-  /** Always in the same order, and the same bytes for the same names. Does not include `tool_search`. */
+  /**
+   * The definitions of all tools except `tool_search`, always in the same order. With the same names, they are always the same
+   * bytes.
+   */
   readonly definitions: readonly ToolDefinition[];
-  /** The definition of `tool_search`, which follows the others if tools of the client are deferred. The note says how many. */
+  /**
+   * The definition of `tool_search`, which is added after the others if tools of the client are deferred. The note says how many
+   * are deferred.
+   */
   search(note: string): ToolDefinition;
-  /** The Plimsoll tool with this name. Undefined: it is not one of Plimsoll's. */
+  /** The Plimsoll tool that has this name in the request, or undefined if the name belongs to none of Plimsoll's tools. */
   named(name: string): OwnToolName | undefined;
   nameOf(tool: OwnToolName): string;
-  /** True if all of Plimsoll's tools have longer names, because a tool of the client has the name of one of them. */
+  /** True if Plimsoll's tools have a prefix in their names, because a tool of the client has the usual name of one of them. */
   readonly isRenamed: boolean;
 }
 
@@ -34,7 +40,10 @@ const ownNames: readonly OwnToolName[] = [
 const usual = ownToolsWith("");
 const stepped = ownToolsWith("plimsoll_");
 
-/** The client's tools keep their names. If one clashes with Plimsoll's, all of Plimsoll's tools get the first free prefix. */
+/**
+ * The client's tools keep their names. If a client's tool has the name of one of Plimsoll's tools, all of Plimsoll's tools get
+ * the first free prefix.
+ */
 export function ownToolsBeside(clientNames: ReadonlySet<string>): OwnTools {
   const isFree = ({ nameOf }: OwnTools): boolean =>
     ownNames.every((tool) => !clientNames.has(nameOf(tool)));
@@ -72,7 +81,7 @@ export type OwnCall =
   | {
       readonly kind: "read_result";
       readonly refId: string;
-      /** Where the page begins, in bytes of UTF-8. */
+      /** Byte offset in the UTF-8 text at which the page begins. */
       readonly offset?: number;
       readonly limit?: number;
       readonly grep?: string;
@@ -83,13 +92,13 @@ export type OwnCall =
   | { readonly kind: "recall"; readonly query: string; readonly budget?: number }
   | { readonly kind: "compact_context" }
   | { readonly kind: "tool_search"; readonly query: string }
-  /** A sentence for the model that says what was wrong. */
+  /** The call is not valid. The sentence tells the model what is wrong. */
   | { readonly kind: "invalid"; readonly sentence: string };
 
-/** Only the beginning of a longer query is searched for, because more words would add nothing. */
+/** Maximum length of a query in characters. Further words would not improve the search, so a longer query is cut. */
 const queryMax = 4000;
 
-/** Contract: never throws. Unknown, null and empty fields count as absent, and "10" counts as a number. */
+/** Contract: never throws. Ignores fields that are unknown, null or empty, and accepts "10" as a number. */
 export function readOwnCall(tool: OwnToolName, input: string): OwnCall {
   if (tool === "compact_context") return { kind: "compact_context" };
   const fields = fieldsOf(input);

@@ -12,27 +12,29 @@ import {
   textBetween,
 } from "./text-bytes.ts";
 
-/** Positions are byte offsets in the searched bytes. */
+/** A match. All positions are byte offsets in the searched bytes. */
 export interface LineMatch {
-  /** Line number. The first line is 0. */
+  /** Line number. The first line has the number 0. */
   readonly line: number;
   /** Beginning and end of the line, without its line feed. */
   readonly start: number;
   readonly end: number;
-  /** Beginning of the match. */
+  /** Where the match begins. */
   readonly from: number;
 }
 
 export type LineMatches =
   | {
       readonly kind: "matched";
-      /** The first matches in order: one per line, or every match in a line of more than `longLineBytes`. */
+      /**
+       * The first matches, in order. Only the first match of a line is included, except in lines of more than `longLineBytes`.
+       */
       readonly matches: readonly LineMatch[];
       /** Number of all matches that were counted. */
       readonly total: number;
       /** True if there are more matches than were counted. */
       readonly isMore: boolean;
-      /** The pattern is not a valid regular expression, so it was searched for literally. */
+      /** True if the pattern is not a valid regular expression and was searched for as plain text. */
       readonly isLiteral: boolean;
     }
   | { readonly kind: "too-slow" }
@@ -52,7 +54,7 @@ export type MatchLines = (
   window: MatchWindow,
 ) => Promise<LineMatches>;
 
-/** A longer line is data without line breaks, so every match in it is shown. */
+/** A line with more bytes than this is data without line breaks, so every match in it is shown. */
 export const longLineBytes = 1_000;
 /** Maximum number of matches in one answer. The next page shows the others. */
 const shownMax = 50;
@@ -71,7 +73,7 @@ export async function readMatches(
 ): Promise<Page> {
   const { bytes, title } = chosen;
   const start = startOfCharacter(bytes, request.offset);
-  // Searches the whole first line, even if the offset is far after its beginning, because its matches depend on all of it.
+  // The search begins at the start of the line that contains the offset, because a pattern may depend on the whole line.
   const first = lineStart(bytes, start);
   const found = await matchLines(bytes.subarray(first), request.pattern, {
     from: start - first,
@@ -130,7 +132,10 @@ interface Answer {
   readonly total: number;
 }
 
-/** How many lines are shown before and after a match, and how many bytes of each line. With little room, both are smaller. */
+/**
+ * How many lines are shown before and after a match, and how many bytes of each line. If there is little room, a style with
+ * smaller numbers is used.
+ */
 interface Style {
   readonly around: number;
   readonly width: number;
@@ -164,12 +169,12 @@ function written({ bytes, matches, head, total }: Answer, most: number, style: S
   return [`[${head}${here}${rest}]`, ...rowsOf(bytes, listedMatches, style)].join("\n");
 }
 
-/** The offset from which a search finds this match and none before it. */
+/** The offset at which the next search must start to find this match first. */
 function offsetOf({ start, end, from }: LineMatch): number {
   return end - start > longLineBytes ? from : start;
 }
 
-/** In grep's format: `12:` is a match, `11-` a line next to it, `--` a gap. */
+/** The rows of the answer in grep's format: `12:` begins a match, `11-` begins a line near a match, and `--` is a gap. */
 function rowsOf(
   bytes: Uint8Array,
   matches: readonly LineMatch[],
@@ -229,7 +234,10 @@ function cutLine(bytes: Uint8Array, start: number, end: number, width: number): 
   return `${textBetween(bytes, start, startOfCharacter(bytes, start + width))}…`;
 }
 
-/** If the line is cut, shows the text around the match and its position: `12@48231:` is line 12, byte 48231. */
+/**
+ * The row of a match. If the line is too long, the row shows the text around the match, and the position of the match:
+ * `12@48231:` means line 12, byte 48231.
+ */
 function matchRow(bytes: Uint8Array, match: LineMatch, width: number): string {
   const { line, start, end, from } = match;
   if (end - start <= width) return `${line}:${textBetween(bytes, start, end)}`;
@@ -240,22 +248,22 @@ function matchRow(bytes: Uint8Array, match: LineMatch, width: number): string {
   return `${line}@${from}:${before}${textBetween(bytes, first, last)}${after}`;
 }
 
-/** The content to page through, or the chosen part of it. */
+/** The content to read, or the part of it that the model asked for. */
 export interface Chosen {
   readonly kind: "chosen";
   /** Title for the header of the answer. */
   readonly title: string;
   readonly bytes: Uint8Array;
-  /** Number of its first line in the whole content. */
+  /** Number of the first line of `bytes` in the whole content. */
   readonly firstLine: number;
 }
 
 export type Page =
   | { readonly kind: "page"; readonly text: string }
-  /** There is nothing to return. The text says why, and what to ask for instead. */
+  /** The request cannot be answered. The text says why, and what the model can ask for instead. */
   | { readonly kind: "refused"; readonly text: string };
 
-/** The maximum cost of the answer, including its header. */
+/** The maximum number of tokens of the answer, including its header. */
 export interface PageRoom {
   readonly tokens: number;
   readonly count: (text: string) => number;

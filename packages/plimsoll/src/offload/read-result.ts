@@ -1,4 +1,4 @@
-/** Returns the requested page of a content. All pages put together are the content, byte for byte. */
+/** Returns the requested page of a content. All pages in order give the content byte for byte. */
 
 import { grouped } from "../text/digits.ts";
 import { pageTexts } from "../text/for-models.ts";
@@ -21,7 +21,7 @@ import {
   textBetween,
 } from "./text-bytes.ts";
 
-/** Text as UTF-8 bytes. Even 50 MB are read without being copied first. */
+/** The content as UTF-8 bytes. It is not copied before it is read, because it may have 50 MB. */
 export interface PageContent {
   /** The name that the model used: `pl_…` or `#12`. */
   readonly name: string;
@@ -40,7 +40,7 @@ export interface PageRequest {
 
 const limitBytes = { usual: 16_384, max: 262_144 };
 
-/** Contract: `bytes` are UTF-8. A page begins and ends between characters, and costs at most the room. */
+/** Contract: `bytes` are UTF-8. A page begins and ends between characters, and takes at most the tokens of `room`. */
 export async function readPage(
   content: PageContent,
   request: PageRequest,
@@ -52,7 +52,7 @@ export async function readPage(
   const limit = Math.min(request.limit ?? limitBytes.usual, limitBytes.max);
   const offset = request.offset ?? 0;
   const size = chosen.bytes.length;
-  // With a pattern, the offset may be the very end, because a pattern can match there.
+  // If there is a pattern, the offset may be the end of the content, because a pattern can match there.
   const isPast = request.grep === undefined ? offset >= size : offset > size;
   if (offset > 0 && isPast)
     return refused(pageTexts.offsetPastEnd(chosen.title, offset, grouped(size)));
@@ -68,7 +68,7 @@ function refused(text: string): Refused {
   return { kind: "refused", text };
 }
 
-/** Selects the JSON value first, and then lines of it. */
+/** Selects the requested JSON value, and then the requested lines of that value. */
 function choose(content: PageContent, { json, lines }: PageRequest): Choice {
   const { name, what, bytes } = content;
   const title = what === undefined ? name : `${name}, ${oneLine(what, 80)}`;
@@ -92,7 +92,10 @@ function chooseValue(
 
 const quote = 0x22;
 
-/** A string is returned as its text, so that it has lines and can be searched. With a lone surrogate it stays JSON. */
+/**
+ * If the value is a JSON string, returns its text, so that the model can select and search its lines. A string with a lone
+ * surrogate stays JSON.
+ */
 function plainValue(value: Uint8Array): Uint8Array {
   if (value[0] !== quote) return value;
   try {
@@ -122,9 +125,12 @@ function chooseLines(title: string, bytes: Uint8Array, { first, last }: LineRang
   };
 }
 
-/** Upper bound for the bytes per token of a longer text. A page with more bytes could not fit, so it is not even counted. */
+/**
+ * Upper bound for the bytes per token of a long text. If a page has more bytes than this allows, it cannot fit and is not
+ * counted.
+ */
 const tokenBytesMax = 16;
-/** Maximum number of attempts to make the page fit. Each makes it at least a tenth smaller. */
+/** Maximum number of attempts to make the page fit. Each attempt makes the page at least a tenth smaller. */
 const stepsMax = 100;
 
 function plainPage({ title, bytes }: Chosen, offset: number, limit: number, room: PageRoom): Page {
@@ -142,7 +148,7 @@ function plainPage({ title, bytes }: Chosen, offset: number, limit: number, room
   return refused(pageTexts.noRoom(title));
 }
 
-/** A page has at least one character. Otherwise a model would ask for the same page forever. */
+/** The end of the page. A page has at least one character, because otherwise the model would ask for the same page forever. */
 function pageEnd(bytes: Uint8Array, start: number, most: number): number {
   const end = startOfCharacter(bytes, start + most);
   return end > start ? end : endOfCharacter(bytes, start + 1);

@@ -1,4 +1,7 @@
-/** The reference that replaces a result: says how large the result was, what it is, how it begins, and how to read all of it. */
+/**
+ * Writes the reference that replaces a result. It states the size and kind of the result, quotes its beginning, and says how to
+ * read all of it.
+ */
 
 import { withoutHandles } from "../message/handle.ts";
 import { isObject, type JsonValue } from "../message/json.ts";
@@ -8,28 +11,37 @@ import { oneSeenLine } from "../text/unseen.ts";
 
 export interface DescribedResult {
   readonly text: string;
-  /** Size of the text in UTF-8. */
+  /** Number of bytes of the text in UTF-8. */
   readonly bytes: number;
-  /** Name of the tool that was called. Absent if the call is not known. */
+  /** Name of the tool that was called. Undefined if the call is not known. */
   readonly tool?: string | undefined;
   readonly handle: string;
-  /** Name of the tool that reads results. Absent if the model has none. */
+  /** Name of the tool that reads results. Undefined if the model has no such tool. */
   readonly readingTool?: string | undefined;
   /** The kind of text after the reference. If there is such a text, the reference does not quote the beginning. */
   readonly followedBy?: FollowedBy | undefined;
 }
 
-/** Maximum length of the quoted beginning. Bytes are limited too, because characters of other scripts cost more tokens. */
+/**
+ * Maximum length of the quoted beginning. The bytes are limited, too, because characters of other scripts take more bytes and
+ * more tokens.
+ */
 const preview = { chars: 200, bytes: 300 };
 const toolChars = 64;
-/** Larger texts are not parsed to list their keys. */
+/** Maximum length of a JSON text that is parsed to list its keys. */
 const parsedChars = 4 * 1024 * 1024;
 const shape = { chars: 160, keys: 12, innerKeys: 6, keyChars: 32 };
 
-/** Placeholder until the handle is known. It is as long as a handle and costs a token per character, so no handle costs more. */
+/**
+ * Placeholder until the handle is known. It is as long as a handle and takes one token per character, so no real handle takes
+ * more tokens.
+ */
 export const anyHandle = "pl_4X7q2W9z5K8v3J6y1B7f4H";
 
-/** Contract: one line, whatever the result is. Usually about 110 tokens, and never many more than 200. */
+/**
+ * Contract: the reference is one line, whatever the result contains. It usually takes about 110 tokens, and never many more than
+ * 200.
+ */
 export function describeResult(result: DescribedResult): string {
   const { text, bytes, handle, followedBy, readingTool } = result;
   return movedResult({
@@ -44,7 +56,7 @@ export function describeResult(result: DescribedResult): string {
   });
 }
 
-/** For an image or a document, which cannot be quoted or read as text. */
+/** The reference for an image or a document, whose content cannot be quoted or read as text. */
 export function describeMedia(media: {
   readonly kind: "image" | "document";
   readonly tool: string;
@@ -63,7 +75,7 @@ function linesIn(text: string): string {
   return lines === 1 ? "1 line" : `${grouped(lines)} lines`;
 }
 
-/** Characters read for each character shown. More are read than shown, because white space is collapsed. */
+/** Number of characters to read for each character shown. More are read because white space is then collapsed. */
 const lookedAt = 5;
 
 function beginningOf(text: string): string {
@@ -90,14 +102,17 @@ function harmless(text: string): string {
   return withoutOurMarks(oneSeenLine(text)).trim();
 }
 
-/** Changes text that looks like a handle, notice or mark, because only Plimsoll may write these. Never makes it longer. */
+/**
+ * Changes text that looks like a handle, notice or mark, because only Plimsoll may write these. The result is never longer than
+ * the text.
+ */
 export function withoutOurMarks(text: string): string {
   return withoutHandles(text)
     .replace(/\[(?=\s*Plimsoll\b)/gi, "(")
     .replace(/\[(?=\s?…)/g, "(");
 }
 
-/** The keys of JSON with their types, as far as there is room. Undefined: the text is not an object or a list. */
+/** The keys of a JSON text with their types, as many as there is room for. Undefined if the text is not a JSON object or list. */
 function shapeOf(text: string): string | undefined {
   if (!/^\s*[[{]/.test(text) || text.length > parsedChars) return undefined;
   try {

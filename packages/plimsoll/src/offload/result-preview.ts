@@ -12,7 +12,7 @@ import {
   textBetween,
 } from "./text-bytes.ts";
 
-/** `tool_output_mode` in the configuration. */
+/** The values of `tool_output_mode` in the configuration. */
 export type OutputMode = "auto" | "read-grep" | "truncate" | "full-chunked";
 
 export interface ModeChoice {
@@ -31,7 +31,7 @@ export function chooseMode(choice: ModeChoice): Exclude<OutputMode, "auto"> {
   return canRead ? "read-grep" : "truncate";
 }
 
-/** True for prose and logs, which can be said in fewer words. In data and code, every byte may be the one that matters. */
+/** Whether the text is prose or a log, which a model can shorten. In data and code, any byte may matter. */
 function isReading(text: string): boolean {
   if (/^\s*[[{<]/.test(text)) return false;
   const type = detectType(text);
@@ -46,8 +46,9 @@ const markerBytes = 64;
 export const leastTruncated = 256;
 
 /**
- * The first and the last lines, with a mark between them. Contract: at most `mostBytes` of UTF-8, if that is at least
- * `leastTruncated`. Cuts between lines. Only if a line is longer than the room does it cut between characters.
+ * The first and the last lines, with a mark between them. Contract: the result has at most `mostBytes` bytes of UTF-8, or
+ * `leastTruncated` bytes if that is more. The text is cut between lines. If a line is too long for that, it is cut between
+ * characters.
  */
 export function truncateText(text: string, mostBytes: number): string {
   const bytes = encoder.encode(text);
@@ -69,7 +70,7 @@ export function truncateText(text: string, mostBytes: number): string {
   ].join("\n");
 }
 
-/** Ends after a line feed, unless that would use less than half of the room. */
+/** The end of the first lines. It is after a line feed, unless that would leave half of the room unused. */
 function headEnd(bytes: Uint8Array, most: number): number {
   const start = lineStart(bytes, most);
   return start > most / 2 ? start : startOfCharacter(bytes, most);
@@ -84,18 +85,18 @@ function tailStart(bytes: Uint8Array, least: number): number {
 export interface Extraction {
   /** Maximum number of bytes of the whole extract. */
   readonly mostBytes: number;
-  /** How much a line stands out. 0 for most lines. */
+  /** A score for how much a line stands out. The score is 0 for most lines. */
   readonly standsOut: (line: string) => number;
-  /** A model's extract of a chunk. Undefined: it found nothing to extract. */
+  /** Asks a model for an extract of a chunk. Resolves to undefined if the model found nothing to extract. */
   readonly byModel?: (chunk: string, mostBytes: number) => Promise<string | undefined>;
 }
 
-/** Chunks have this size, unless there would be too many of them. Then they are larger. */
+/** Size of a chunk, and the maximum number of chunks. If there would be more chunks, they are larger instead. */
 const chunking = { bytes: 32 * 1024, most: 16 };
-/** A model reads at most this many chunks: those in which the lines stand out most. */
+/** Maximum number of chunks that a model reads. The chunks whose lines stand out most are chosen. */
 const askedMost = 8;
 
-/** Joins the important parts of all chunks. Contract: at most `mostBytes`, as in `truncateText`; never rejects. */
+/** Joins the important lines of all chunks. Contract: the result has at most `mostBytes`, as in `truncateText`. Never rejects. */
 export async function extractText(text: string, extraction: Extraction): Promise<string> {
   const chunks = chunksOf(text);
   const asked = toAsk(chunks, extraction);
@@ -118,7 +119,7 @@ export async function extractText(text: string, extraction: Extraction): Promise
   );
 }
 
-/** Accepts an extract only if it is not empty and shorter than its source. */
+/** The model's extract of a chunk. Undefined if the extract is empty or not shorter than the chunk. */
 async function byModel(
   chunk: string,
   share: number,
@@ -166,7 +167,7 @@ const longestLine = 300;
 /** The first and last lines of a chunk are worth a little more than others, because they show what the chunk is about. */
 const edge = { lines: 2, worth: 1 };
 
-/** The lines that stand out, in order. If lines differ only in their numbers, one of them is shown. */
+/** The lines that stand out, in order. If several lines differ only in their numbers, only the first of them is shown. */
 function standingOut(chunk: string, mostBytes: number, standsOut: Extraction["standsOut"]): string {
   const lines = chunk.split("\n").map((line) => line.trimEnd());
   const known = new Set<string>();
@@ -194,7 +195,7 @@ function standingOut(chunk: string, mostBytes: number, standsOut: Extraction["st
     .join("\n");
 }
 
-/** Cost of a line in addition to its text: its line feed, and a line for the gap before it. */
+/** Number of bytes that a line takes in addition to its text, for its line feed and for the `…` line before it. */
 const gapBytes = 5;
 
 function fitting(mostBytes: number): (line: { readonly preview: string }) => boolean {

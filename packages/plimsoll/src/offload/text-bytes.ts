@@ -2,7 +2,7 @@
 
 const lineFeed = 0x0a;
 
-/** Where the character that contains this byte begins. Bytes of the form 10xxxxxx continue a character. */
+/** Index of the first byte of the character that contains this byte. Bytes of the form 10xxxxxx continue a character. */
 export function startOfCharacter(bytes: Uint8Array, index: number): number {
   let at = Math.max(0, Math.min(bytes.length, index));
   while (at > 0 && at < bytes.length && ((bytes[at] ?? 0) & 0xc0) === 0x80) at--;
@@ -27,7 +27,7 @@ export function countLines(bytes: Uint8Array): number {
   return countFeeds(bytes, 0, bytes.length - 1) + 1;
 }
 
-/** The end of the line, before its line feed. */
+/** Index of the line feed that ends the line, or the end of the text. */
 export function lineEnd(bytes: Uint8Array, from: number): number {
   const feed = bytes.indexOf(lineFeed, from);
   return feed < 0 ? bytes.length : feed;
@@ -43,7 +43,7 @@ export function textBetween(bytes: Uint8Array, start: number, end: number): stri
   return decoder.decode(bytes.subarray(start, end));
 }
 
-/** One line of at most this many characters. */
+/** The text on one line, with at most this many characters. */
 export function oneLine(text: string, chars: number): string {
   const line = text.replace(/[\p{Cc}\u2028\u2029]+/gu, " ");
   return line.length > chars ? `${line.slice(0, chars).replace(/[\ud800-\udbff]$/, "")}…` : line;

@@ -4,7 +4,7 @@ import type { Usage } from "../message/message.ts";
 import { readingCost } from "./compaction-payoff.ts";
 import type { PriceList } from "./price-rows.ts";
 
-/** The tokens of a turn by the price that applies to them. No token is counted twice, and together they are the whole bill. */
+/** The tokens of a turn, grouped by price. Every token is in exactly one group. */
 export interface BilledTokens {
   readonly fresh: number;
   readonly cacheRead: number;
@@ -32,8 +32,8 @@ export function costOf(tokens: BilledTokens, { prices }: PriceList): number | un
 
 /**
  * `inputTokens` includes everything the model read, on every wire. Anthropic's own figure excludes cached tokens, so
- * `wire/anthropic/answer.ts` adds them. OpenAI's figure includes them and reports them again as `cached_tokens`. Tokens of
- * unreported kinds count as fresh.
+ * `wire/anthropic/answer.ts` adds them. OpenAI's figure includes them and reports them again as `cached_tokens`. Input that is
+ * not reported as read from or written to the cache is billed as fresh.
  */
 export function billedOf(usage: Usage): BilledTokens {
   const cacheRead = Math.min(usage.cacheReadTokens ?? 0, usage.inputTokens);
@@ -54,7 +54,7 @@ export interface Spent {
   readonly tokensAfter: number;
 }
 
-/** The cost by reported usage, and the saving. Empty if prices or usage are unknown. */
+/** The cost according to the reported usage, and the saving. The result is empty if prices or usage are unknown. */
 export function moneyOf(
   list: PriceList,
   { usage, tokensBefore, tokensAfter }: Spent,

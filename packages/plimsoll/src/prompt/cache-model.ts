@@ -1,6 +1,6 @@
 /**
- * Simulates a provider's prompt cache: which part of a request it would have read from the cache, and which part it would have
- * written to it.
+ * Simulates a provider's prompt cache. Computes how many tokens of a request the provider would have read from its cache, and how
+ * many it would have written.
  */
 
 import type { BilledTokens } from "./bill.ts";
@@ -60,17 +60,20 @@ function freshOnly(fresh: number): InputTokens {
   return { fresh, cacheRead: 0, cacheWrite: 0 };
 }
 
-/** A beginning of a request: all blocks up to a certain one, and their tokens. */
+/** A beginning of a request, which is all blocks up to a certain block, and its number of tokens. */
 interface Place {
   /** A number that is the same for equal beginnings. */
   readonly id: number;
   readonly tokens: number;
 }
 
-/** Maximum number of beginnings in memory. Beyond it, everything is forgotten, as a provider may do at any time. */
+/**
+ * Maximum number of beginnings in memory. If there are more, the simulation forgets all of them. A provider may forget its cache
+ * at any time, too.
+ */
 const maxPlaces = 500_000;
 
-/** Gives every beginning its own number. It is a tree in which each block is an edge. */
+/** Gives every beginning its own number. The beginnings form a tree in which each block is an edge. */
 class Places {
   readonly #next = new Map<string, number>();
 
@@ -97,7 +100,10 @@ interface Entry {
   readonly seconds: number;
 }
 
-/** Cache entries exist where earlier requests had marks. A mark finds the nearest entry within its reach. */
+/**
+ * Simulates a cache with marks. An entry exists wherever an earlier request had a mark. A mark finds the nearest entry within
+ * `lookbackBlocks`.
+ */
 function marked(rule: Extract<CacheRule, { readonly kind: "marks" }>): CacheModel {
   const places = new Places();
   const entries = new Map<number, Entry>();
@@ -105,7 +111,7 @@ function marked(rule: Extract<CacheRule, { readonly kind: "marks" }>): CacheMode
   const isAlive = (place: Place, at: number): boolean =>
     (entries.get(place.id)?.until ?? Number.NEGATIVE_INFINITY) >= at;
 
-  /** Looks back from a mark, starting at the mark itself. An entry that is found gets a new lifetime. */
+  /** Searches for an entry, from the mark backwards. If an entry is found, its lifetime starts again. */
   const find = (path: readonly Place[], mark: CacheMark, at: number): number => {
     const from = Math.max(0, mark.block - rule.lookbackBlocks + 1);
     const found = path
@@ -133,8 +139,8 @@ function marked(rule: Extract<CacheRule, { readonly kind: "marks" }>): CacheMode
     take: ({ blocks, marks = [] }, at) => {
       const path = places.of(blocks, () => entries.clear());
       const total = path.at(-1)?.tokens ?? 0;
-      // A provider would refuse a request with more marks than the maximum. Only the last marks count here, because they matter
-      // most for a conversation.
+      // A provider would refuse a request with more marks than the maximum. The simulation uses only the last marks, because they
+      // matter most for a conversation.
       const valid = marks
         .filter(({ block }) => block >= 0 && block < blocks.length)
         .toSorted((one, other) => one.block - other.block)
@@ -150,7 +156,10 @@ function marked(rule: Extract<CacheRule, { readonly kind: "marks" }>): CacheMode
   };
 }
 
-/** Every beginning of a request that has not expired is an entry. Reads and writes are counted in steps. */
+/**
+ * Simulates an automatic cache. Every beginning of an earlier request is an entry until it expires. Reads and writes are counted
+ * in steps of `stepTokens`.
+ */
 function automatic(rule: Extract<CacheRule, { readonly kind: "automatic" }>): CacheModel {
   const places = new Places();
   const until = new Map<number, number>();

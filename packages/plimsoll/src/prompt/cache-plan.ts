@@ -1,4 +1,4 @@
-/** Decides where to put cache marks in a request. There are few of them, so the places that matter most come first. */
+/** Decides where to put cache marks in a request. A request may have only a few marks, so the most important places get them. */
 
 import type { CacheRule } from "./price-rows.ts";
 
@@ -9,8 +9,9 @@ export interface MarkPlace<Place> {
 }
 
 /**
- * Chooses the places to mark from a list ordered by importance. Together with the marks already set they never exceed the
- * provider's maximum, and none is below the minimum length that the provider caches. Empty if the provider does not use marks.
+ * Chooses the places to mark from a list ordered by importance. New and existing marks together never exceed the provider's
+ * maximum. Places before the minimum length that the provider caches are left out. The result is empty if the provider does not
+ * use marks.
  */
 export function planMarks<Place>(
   places: readonly MarkPlace<Place>[],
@@ -23,12 +24,15 @@ export function planMarks<Place>(
     .map(({ place }) => place);
 }
 
-/** Share of the look-back blocks that Plimsoll relies on, because the provider may count one of Plimsoll's blocks as two. */
+/**
+ * Plimsoll relies on only this share of the look-back blocks, because the provider may count as two blocks what Plimsoll counts
+ * as one.
+ */
 const reachShare = 0.75;
 
 /**
- * Whether a request needs another mark between its new blocks. From the last mark, the provider looks back over a fixed number
- * of blocks. If there are more new blocks than that, it finds no cache entry.
+ * Whether a request needs another mark between its new blocks. From the last mark, the provider looks back over a fixed number of
+ * blocks. If the request has more new blocks than that, the provider finds no cache entry.
  */
 export function mustMarkBetween(newBlocks: number, rule: CacheRule): boolean {
   return rule.kind === "marks" && newBlocks > rule.lookbackBlocks * reachShare;

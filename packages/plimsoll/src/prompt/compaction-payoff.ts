@@ -1,26 +1,26 @@
-/** Whether a compaction pays: its cost now, compared with its saving over the turns that are likely to come. */
+/** Computes whether a compaction saves money. Compares its cost now with its saving over the turns that are likely to come. */
 
 import type { PriceList, Prices } from "./price-rows.ts";
 
 /** The state of a conversation, in tokens as the provider counts them. */
 export interface Outlook {
-  /** Size of the next request without a compaction, and the part of it that is still in the provider's cache. */
+  /** Size of the next request without a compaction, and the number of its tokens that are still in the provider's cache. */
   readonly tokens: number;
   readonly cachedTokens: number;
-  /** Size of the next request after a compaction, and the part of it that comes before the first edit. */
+  /** Size of the next request after a compaction, and the number of its tokens before the first edit. */
   readonly afterTokens: number;
   readonly prefixTokens: number;
-  /** Tokens that each turn adds. */
+  /** Number of tokens that each turn adds. */
   readonly growthTokens: number;
-  /** From this size on, a request has to be compacted. */
+  /** A request of this size or more must be compacted. */
   readonly forcedTokens: number;
   readonly turnsToCome: number;
 }
 
 export interface Worth {
-  /** Extra cost of the next request with a compaction. Negative if that request gets cheaper at once. */
+  /** The extra cost of the next request if it is compacted. Negative if the compaction makes this request cheaper. */
   readonly priceUsd: number;
-  /** Total saving over all turns to come, with the price already subtracted. */
+  /** The total saving over all turns to come, after `priceUsd` has been subtracted. */
   readonly savedUsd: number;
 }
 
@@ -28,7 +28,7 @@ export interface Worth {
 const turnsMax = 1000;
 const perMillion = 1_000_000;
 
-/** The cost and the saving of a compaction now. Undefined if no prices are known. */
+/** The cost and the saving of compacting now. Undefined if no prices are known. */
 export function worthOf(outlook: Outlook, { prices }: PriceList): Worth | undefined {
   if (prices === undefined) return undefined;
   const now = planned(outlook, prices, true);
@@ -37,8 +37,8 @@ export function worthOf(outlook: Outlook, { prices }: PriceList): Worth | undefi
 }
 
 /**
- * The cost of the first turn and of all turns. A request is compacted only when it has reached `forcedTokens`. With `isAtOnce`,
- * the first request is compacted too.
+ * The cost of the first turn, and of all turns together. A request is compacted when it reaches `forcedTokens`. If `isAtOnce`,
+ * the first request is compacted in any case.
  */
 function planned(
   outlook: Outlook,
@@ -64,16 +64,19 @@ function planned(
   return { first, all };
 }
 
-/** Cost of reading one request: cached tokens are read from the cache, and the rest is written to it. */
+/**
+ * What the provider charges for the input of one request. Cached tokens are read from the cache, and all other tokens are written
+ * to it.
+ */
 export function readingCost(prices: Prices, tokens: number, cachedTokens: number): number {
   const cached = Math.min(tokens, cachedTokens);
   return (cached * prices.cacheRead + (tokens - cached) * prices.cacheWrite) / perMillion;
 }
 
 /**
- * The cost of money-saving compactions that has not been earned back yet. As long as there is a debt, Plimsoll makes no further
- * compaction to save money. So wherever the conversation ends, the bill exceeds the bill without such compactions by at most the
- * price of one.
+ * The cost of compactions that were made to save money, minus their savings so far. As long as there is a debt, Plimsoll makes no
+ * further compaction to save money. So whenever the conversation ends, such compactions have cost at most the price of one
+ * compaction more than they saved.
  */
 export interface Debt {
   readonly usd: number;

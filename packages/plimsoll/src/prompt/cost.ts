@@ -11,32 +11,34 @@ import type { PriceList } from "./price-rows.ts";
 /** The facts about a turn that matter for its cost. */
 export interface PaidTurn {
   readonly usage?: Usage;
-  /** Tokens that the client sent and tokens that Plimsoll sent on, as the provider would count them. */
+  /**
+   * Number of tokens that the client sent, and number of tokens that Plimsoll sent to the provider, as the provider counts them.
+   */
   readonly tokensBefore: number;
   readonly tokensAfter: number;
-  /** The number of these tokens that belong to the system prompt and the tools. */
+  /** Number of tokens of the system prompt and the tools. */
   readonly headTokens: number;
   /**
-   * Tokens that Plimsoll sent, and tokens that the client had sent, in the previous turn of this conversation. 0 for the first
-   * turn.
+   * Number of tokens that Plimsoll sent, and number of tokens that the client sent, in the previous turn of this conversation.
+   * Both are 0 in the first turn.
    */
   readonly lastTokens: number;
   readonly lastBefore: number;
   readonly isCompaction: boolean;
 }
 
-/** US dollars, or null if unknown. Unknown never counts as zero. */
+/** An amount in US dollars, or null if it is unknown. An unknown amount is never treated as zero. */
 export type Money = number | null;
 
 export interface CostFigures {
   readonly turns: number;
-  /** How reliable the figures are: number of turns with reported usage, with reported cache usage, and without a report. */
+  /** Number of turns with reported usage, with reported cache usage, and without a report. Shows how reliable the figures are. */
   readonly measured: {
     readonly usage: number;
     readonly cache: number;
     readonly estimated: number;
   };
-  /** Tokens sent, and how they were billed. */
+  /** Number of tokens sent. The next three fields divide them by price. */
   readonly sentTokens: number;
   readonly cachedTokens: number;
   readonly writtenTokens: number;
@@ -44,12 +46,21 @@ export interface CostFigures {
   readonly outputTokens: number;
   /** Cost of the turns with reported usage. */
   readonly usd: Money;
-  /** Estimated cost of the other turns: all input counts as fresh, and their output is unknown. */
+  /**
+   * Estimated cost of the turns without a report. All of their input is billed as fresh, and their output is left out because it
+   * is unknown.
+   */
   readonly estimatedUsd: Money;
-  /** Tokens that clients sent and Plimsoll left out. Their worth is estimated at the price of cached tokens. */
+  /**
+   * Number of tokens that Plimsoll left out of the clients' requests. `savedUsd` is their estimated cost at the price of cached
+   * tokens.
+   */
   readonly savedTokens: number;
   readonly savedUsd: Money;
-  /** Number of compactions, and estimates of the tokens that the provider had to read again because of them and of their cost. */
+  /**
+   * Number of compactions. The next two fields estimate how many tokens the provider had to read again because of them, and the
+   * cost of that.
+   */
   readonly compactions: number;
   readonly compactionTokens: number;
   readonly compactionUsd: Money;
@@ -108,17 +119,20 @@ function paidFor(usage: Usage | undefined, usd: Money): Pick<CostFigures, "usd" 
   return { usd: usd === null ? null : 0, estimatedUsd: usd };
 }
 
-/** Nothing was reported, so all input counts as fresh and the output as zero. */
+/** The tokens of a turn without a report. All input is taken as fresh, and the output as zero. */
 function estimated({ tokensAfter }: PaidTurn): BilledTokens {
   return { fresh: tokensAfter, cacheRead: 0, cacheWrite: 0, output: 0 };
 }
 
-/** The cost of tokens that were not sent. They would have been in the cache, so they count at the price of cached tokens. */
+/** The cost of tokens that were not sent. They would have been in the cache, so the price of cached tokens applies. */
 function savedMoney({ prices }: PriceList, tokens: number): Money {
   return prices === undefined ? null : readingCost(prices, tokens, tokens);
 }
 
-/** Tokens that were in the cache and had to be read again. These are all tokens after system prompt and tools. */
+/**
+ * Number of tokens that the provider had to read again after a compaction. These are all tokens after the system prompt and the
+ * tools.
+ */
 function rereadBy({ tokensAfter, lastTokens, headTokens }: PaidTurn): {
   readonly tokens: number;
   readonly head: number;
@@ -136,7 +150,7 @@ function rereadMoney({ prices }: PriceList, turn: PaidTurn, head: number): Money
   return Math.max(0, readingCost(prices, tokensAfter, head) - without);
 }
 
-/** Adds figures up. If a part of a sum is unknown, so is the sum. */
+/** Adds figures. If one amount of a sum is unknown, the sum is unknown. */
 export function addFigures(one: CostFigures, other: CostFigures): CostFigures {
   const money = (left: Money, right: Money): Money =>
     left === null || right === null ? null : left + right;

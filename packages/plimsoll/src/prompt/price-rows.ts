@@ -1,7 +1,7 @@
 /** Prices and cache rules by model family, each with its source. The first row that matches wins, so general rows come last. */
 
 export interface PriceRow {
-  /** Tested against the bare model name, in lower case and with "-" for ".". */
+  /** Tested against the model name without its provider, in lower case, with "-" in place of ".". */
   readonly match: RegExp;
   readonly list: PriceList;
 }
@@ -9,8 +9,8 @@ export interface PriceRow {
 const readOn = "2026-11";
 
 /**
- * Anthropic's docs: entries live five minutes after each read, or an hour. A request may have four marks, and a mark looks back
- * over 20 blocks.
+ * The rule from Anthropic's docs. Cache entries live for five minutes or an hour after each read. A request may have four marks,
+ * and from each mark the provider looks back over 20 blocks.
  */
 function marks(minTokens: number): CacheRule {
   return {
@@ -25,14 +25,14 @@ function marks(minTokens: number): CacheRule {
 
 const claudePrices = "platform.claude.com/docs/en/about-claude/pricing";
 /**
- * Sources disagree about some minimum lengths. Plimsoll uses the largest value, because a shorter prefix would silently not be
- * cached.
+ * Sources disagree about some minimum lengths. Plimsoll uses the largest value, because the provider does not cache a prefix that
+ * is too short, and reports no error.
  */
 const claudeLargest = "minimum length: sources say 512 to 4096, the largest is taken";
 
 interface ClaudeRow {
   readonly match: RegExp;
-  /** Prices of input, cache read, write for five minutes, write for an hour, output. */
+  /** Prices of input, cache reads, cache writes for five minutes, cache writes for an hour, and output. */
   readonly usd?: readonly [number, number, number, number, number];
   readonly minTokens: number;
   readonly source?: string;
@@ -134,7 +134,7 @@ function claudeUsd(usd: NonNullable<ClaudeRow["usd"]>): Prices {
 /** Figures of one model family whose provider caches automatically. */
 interface AutomaticRow {
   readonly match: RegExp;
-  /** Prices of input, cache read, output, and of cache writes if they have their own price. */
+  /** Prices of input, cache reads, output and, if they have their own price, cache writes. */
   readonly usd?: readonly [number, number, number, number?];
   readonly minTokens?: number;
   readonly source: string;
@@ -168,7 +168,9 @@ const priceTable = "Wei-Shaw/model-price-repo, model_prices_and_context_window.j
 const longContext = "more for requests above 272,000 tokens";
 const announcement = "writes 1.25 and reads 0.1 times the input (OpenAI on GPT-5.6, 2026-06)";
 
-/** From 5.6 on, a cache write costs 1.25 times the input price, and an entry lives for half an hour (OpenAI's announcement). */
+/**
+ * From GPT-5.6 on, a cache write costs 1.25 times the input price, and an entry lives for half an hour (OpenAI's announcement).
+ */
 const ofNewOpenai = automatic(
   { minTokens: 1_024, stepTokens: 128, ttlSeconds: 1_800, hasWritePrice: true },
   [
@@ -229,7 +231,10 @@ const ofOpenai = automatic(
 const geminiPrices = "ai.google.dev/gemini-api/docs/pricing";
 const geminiTiers = "more for requests above 200,000 tokens";
 
-/** The docs only say "a short amount of time" (ai.google.dev, caching). The lifetime is assumed to be as short as others'. */
+/**
+ * Google's docs only say "a short amount of time" (ai.google.dev, caching). The lifetime is assumed to be five minutes, as with
+ * other providers.
+ */
 const ofGemini = automatic(
   { minTokens: 4_096, stepTokens: 128, ttlSeconds: 300, hasWritePrice: false },
   [
@@ -299,7 +304,7 @@ export const priceRows: readonly PriceRow[] = [
 ];
 
 export type CacheRule =
-  /** Anthropic: caches only up to the marks that the request sets. */
+  /** Anthropic's rule. The provider caches only up to the marks in the request. */
   | {
       readonly kind: "marks";
       readonly minTokens: number;
@@ -308,7 +313,7 @@ export type CacheRule =
       readonly maxMarks: number;
       readonly lookbackBlocks: number;
     }
-  /** OpenAI and compatible servers: cache the beginning of every request, in steps. */
+  /** The rule of OpenAI and compatible servers. The provider caches the beginning of every request, in steps of `stepTokens`. */
   | {
       readonly kind: "automatic";
       readonly minTokens: number;
@@ -320,22 +325,22 @@ export type CacheRule =
   /** Nothing is known about the cache. */
   | { readonly kind: "unknown" };
 
-/** US dollars per million tokens. */
+/** Prices in US dollars per million tokens. */
 export interface Prices {
   readonly input: number;
   readonly output: number;
   readonly cacheRead: number;
-  /** The price of input if cache writes have no price of their own. */
+  /** Price of cache writes. If they have no price of their own, this is the price of input. */
   readonly cacheWrite: number;
   /** Price of cache writes with the long lifetime. */
   readonly cacheWriteLong?: number;
 }
 
 export interface PriceList {
-  /** Absent if unknown. Unknown never counts as zero. */
+  /** Undefined if the prices are unknown. An unknown price is never treated as zero. */
   readonly prices?: Prices;
   readonly cache: CacheRule;
   readonly source: string;
-  /** When the source was last checked. */
+  /** The date on which the source was last read. */
   readonly date: string;
 }

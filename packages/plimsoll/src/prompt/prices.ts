@@ -3,7 +3,7 @@
 import { bareName } from "../budget/catalogue.ts";
 import { type CacheRule, type PriceList, type Prices, priceRows } from "./price-rows.ts";
 
-/** The user's own figures for a model: US dollars per million tokens, and its cache. */
+/** The user's own figures for a model: prices in US dollars per million tokens, and the rule of its cache. */
 export interface PriceSettings {
   readonly input?: number | undefined;
   readonly output?: number | undefined;
@@ -46,8 +46,8 @@ function listedPrices(provider: string, name: string): PriceList {
 }
 
 /**
- * The user's values replace those of the list. No other value is derived from them. Prices that are still incomplete count as
- * unknown.
+ * The user's values replace the values of the list, and other prices are not derived from them. If a price is still missing, all
+ * prices of the model are unknown.
  */
 function overridden(list: PriceList, settings: PriceSettings): PriceList {
   if (Object.values(settings).every((value) => value === undefined)) return list;

@@ -1,7 +1,7 @@
 /**
  * Builds a system prompt from sections, ordered from the most stable to the most volatile. Stable sections come before the
- * conversation. Volatile sections come after it, because if a section changes, the provider has to read everything after it
- * again.
+ * conversation, and volatile sections after it. If a section changes, the provider has to read everything after that section
+ * again, so volatile sections come last.
  */
 
 import { PlimsollError } from "../message/error.ts";
@@ -20,14 +20,17 @@ export interface PromptSection {
 export interface BuiltPrompt {
   /** The sections before the conversation. */
   readonly system: readonly BuiltSection[];
-  /** Text after the last message, or empty. The next request does not repeat it. */
+  /**
+   * The text after the last message, or an empty string. It belongs only to this request, and the next request does not repeat
+   * it.
+   */
   readonly tail: string;
 }
 
 export interface BuiltSection {
   readonly name: SectionName;
   readonly text: string;
-  /** A good place for a cache mark, because everything before its end rarely changes. */
+  /** Whether the end of this section is a good place for a cache mark, because everything up to it rarely changes. */
   readonly isBreakpoint: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** A request as a provider's cache sees it: blocks in reading order, with their tokens and cache marks. */
+/** Reads a request as a provider's cache does: as blocks in reading order, with their tokens and cache marks. */
 
 import { isObject, type JsonObject, type JsonValue } from "../message/json.ts";
 import {
@@ -18,7 +18,7 @@ export interface ReadRequest {
   /** The cache marks that the client set. */
   readonly marks: readonly CacheMark[];
   readonly tokens: number;
-  /** Number of blocks of tools and system prompt. */
+  /** Number of blocks that belong to the tools and the system prompt. */
   readonly headBlocks: number;
 }
 
@@ -35,7 +35,7 @@ export interface Sent {
   readonly body?: JsonObject;
 }
 
-/** One entry per turn. Undefined if the request was refused. */
+/** One entry per turn. The entry is undefined if the request was refused. */
 export type Run = readonly (Sent | undefined)[];
 
 export interface RequestReader {
@@ -54,7 +54,7 @@ interface Weighed {
   readonly pieces: readonly Piece[];
 }
 
-/** Reads the requests of one conversation. It remembers messages by their text for as long as it exists. */
+/** Reads the requests of one conversation. The reader remembers the messages that it has read, by their text. */
 export function openRequestReader(facts: FactsReader, wire: Wire, ruler: Ruler): RequestReader {
   const known = new Map<string, Weighed>();
 
@@ -144,11 +144,9 @@ interface Shared {
   readonly tokens: number;
 }
 
-/**
- * Divides the tokens of the whole among the blocks in proportion to their length, because providers do not count single blocks.
- */
+/** Divides the tokens among the blocks in proportion to their length, because only the whole list of blocks was counted. */
 function share(wire: Wire, { name, values, tokens }: Shared): readonly Piece[] {
-  // Leaves cache marks out, because a block stays the same when its mark comes or goes.
+  // Leaves cache marks out, because adding or removing a mark does not change the block for the cache.
   const texts = values.map((value) =>
     JSON.stringify(value, (key, field) => (key === wire.cache.markField ? undefined : field)),
   );
@@ -170,9 +168,9 @@ function share(wire: Wire, { name, values, tokens }: Shared): readonly Piece[] {
 
 /**
  * The cache marks of a request for the simulated cache. If the client set marks, they stay. A request without marks gets all four
- * that are allowed: after the head, after the first block of the conversation (the task, to which Plimsoll may add text), where
- * the last request ended (because a mark looks back over few blocks), and at its own end. All policies get the same marks, so
- * that the comparison is fair. The second mark mostly helps policies that edit a lot.
+ * that are allowed: after the preamble, after the first block of the conversation (the task, after which Plimsoll may add text),
+ * where the previous request ended (because a mark looks back over few blocks), and at the end of this request. All policies get
+ * the same marks, so that the comparison is fair. The second mark mostly helps policies that edit a lot.
  */
 export function withMarks(request: ReadRequest, previous: ReadRequest | undefined): CacheRequest {
   const { blocks, marks, headBlocks } = request;

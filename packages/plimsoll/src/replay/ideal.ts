@@ -1,4 +1,7 @@
-/** The best possible run: requests have the same sizes and compactions as in the given run, but nothing else ever changes. */
+/**
+ * The best possible run for the cache. Its requests have the same sizes and compactions as in the given run, but between
+ * compactions, each request only adds to the previous one.
+ */
 
 import {
   type CacheBlock,
@@ -9,8 +12,8 @@ import {
 import { type ReadRequest, type Run, type Sent, withMarks } from "./blocks.ts";
 
 /**
- * Between two compactions, each request continues the last one. A compaction keeps only the beginning: tools, system prompt, and
- * the client's first message.
+ * Between two compactions, each request begins with the whole previous request. A compaction keeps only the beginning: tools,
+ * system prompt, and the client's first message.
  */
 export function idealRun(run: Run, model: CacheModel, secondsPerTurn: number): Run {
   const first = run.find((sent) => sent !== undefined);
@@ -30,7 +33,7 @@ export function idealRun(run: Run, model: CacheModel, secondsPerTurn: number): R
   });
 }
 
-/** A request of this many tokens that begins with as many of these blocks as fit. One new block fills the rest. */
+/** A request of this many tokens that begins with as many of these blocks as fit. One new block makes up the remaining tokens. */
 function filledTo(
   from: readonly CacheBlock[],
   tokens: number,

@@ -7,8 +7,8 @@ import { wires } from "../wire/wires.ts";
 import { impliedTools, promptIn, type Recording } from "./turns.ts";
 
 /**
- * Accepts `{messages, tools?, meta?}`, a request body, or a plain list of messages. `place` says where the value came from, for
- * errors. Contract: throws USAGE if there are no messages.
+ * Accepts `{messages, tools?, meta?}`, a request body, or a plain list of messages. `place` names the source of the value in
+ * error messages. Contract: throws USAGE if there are no messages.
  */
 export function recordingOf(value: unknown, place: string): Recording {
   const body = Array.isArray(value) ? bodyOfMessages(value) : value;
@@ -20,13 +20,13 @@ export function recordingOf(value: unknown, place: string): Recording {
   if (messages.length === 0 || !messages.every(isObject)) throw noMessages(place);
   const named = isObject(meta) && typeof meta["id"] === "string" ? meta["id"] : undefined;
   const given = { id: named ?? place, wire, head, messages };
-  // A body that names a model was really sent. A body without a model was written by hand.
+  // A body that names a model was sent by a client. A body without a model was written by hand.
   return head[fields.model] === undefined ? asSent(given) : given;
 }
 
 /**
- * Turns a conversation written by hand into a request as a client would send it: without fields unknown to the wire, and with
- * tools for its calls.
+ * Turns a conversation written by hand into a request as a client would send it: removes fields that the wire does not know, and
+ * adds the tools that the conversation calls.
  */
 function asSent({ id, wire, head, messages }: Recording): Recording {
   const { fields, messages: reading } = wires[wire];

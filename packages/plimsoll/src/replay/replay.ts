@@ -33,7 +33,9 @@ import { idealRun } from "./ideal.ts";
 import { bodyAt, type SimplePolicy } from "./policies.ts";
 import { answerOf, bodyOf, type Script } from "./turns.ts";
 
-/** "ideal": requests as large as Plimsoll's, but the beginning of a request changes only at a compaction. */
+/**
+ * Names of the policies. Under "ideal", requests are as large as Plimsoll's, but their beginning changes only at a compaction.
+ */
 export const policyNames = ["none", "tail", "clear", "plimsoll", "ideal"] as const;
 export type PolicyName = (typeof policyNames)[number];
 
@@ -41,7 +43,7 @@ export type PolicyName = (typeof policyNames)[number];
 export type ReplayWindow =
   | { readonly kind: "model" }
   | { readonly kind: "tokens"; readonly tokens: number }
-  /** A share of each conversation, plus its tools and system prompt. */
+  /** The window has room for this share of the conversation, and for its tools and system prompt. */
   | { readonly kind: "share"; readonly share: number };
 
 export interface ReplayOptions {
@@ -61,11 +63,11 @@ export interface SentRequest {
   readonly conversation: string;
   readonly turn: number;
   readonly tokens: number;
-  /** Tokens of the longest beginning that this request shares with the one before it. */
+  /** Number of tokens at the beginning of this request that are the same as in the previous request. */
   readonly prefixTokens: number;
   readonly billed: InputTokens;
   readonly isCompacted: boolean;
-  /** The body that was sent. Absent for the ideal policy, which only computes sizes. */
+  /** The body that was sent. Undefined for the policy `ideal`, which only computes sizes. */
   readonly body?: JsonObject;
 }
 
@@ -76,11 +78,11 @@ export interface PolicyFigures extends BilledTokens {
   readonly cacheWriteLong: number;
   readonly prefix: number;
   readonly compactions: number;
-  /** Number of compactions without which the request would not have fitted. */
+  /** Number of compactions that were necessary because the request would not have fitted otherwise. */
   readonly forced: number;
   readonly overWindow: number;
   readonly refused: number;
-  /** The cost in US dollars. Absent if unknown. */
+  /** The cost in US dollars. Undefined if it is unknown. */
   readonly usd?: number;
 }
 
@@ -111,7 +113,7 @@ export async function replayAll(
 
 interface PolicyRuns {
   readonly runs: ReadonlyMap<PolicyName, readonly Run[]>;
-  /** The reasons of Plimsoll's compactions, by turn. */
+  /** The reasons for Plimsoll's compactions, by the id of the turn. */
   readonly reasons: ReadonlyMap<string, string>;
 }
 
@@ -121,7 +123,7 @@ async function runPolicies(worlds: readonly World[], options: ReplayOptions): Pr
   const isOurs = options.policies.some((policy) => policy === "plimsoll" || policy === "ideal");
   const clock = { seconds: 0 };
   const engine = isOurs ? await openFor(options.config, worlds, clock) : undefined;
-  // Events arrive in the background. They are complete only when the engine is closed.
+  // Events arrive in the background, so all of them have arrived only when the engine is closed.
   const reasons = new Map<string, string>();
   engine?.on("compaction-end", ({ turn, reason }) => reasons.set(turn, reason));
   try {
@@ -179,7 +181,7 @@ function reportRun(options: ReplayOptions, policy: PolicyName, world: World, run
 /** One conversation, and everything needed to measure a policy on it. */
 interface World {
   readonly script: Script;
-  /** Name of its provider in the configuration. */
+  /** Name of the conversation's provider in the configuration. */
   readonly provider: string;
   readonly settings: ProviderSettings;
   readonly target: Target;
@@ -245,7 +247,7 @@ interface Windowing {
   readonly headTokens: number;
 }
 
-/** Sets the window on the provider and on the model, because settings of a model win over those of its provider. */
+/** Sets the window on the provider and on the model, because the settings of a model override the settings of its provider. */
 async function withWindow(
   known: ProviderSettings,
   windowing: Windowing,
@@ -268,7 +270,10 @@ async function withWindow(
   return { ...known, ...sized, models: { [script.model]: { ...ofModel, ...sized } } };
 }
 
-/** The simulated time, so that Plimsoll's view of the cache ages together with the simulated cache. */
+/**
+ * The simulated time. The engine uses it as its clock, so that for Plimsoll cache entries expire at the same time as in the
+ * simulated cache.
+ */
 interface Clock {
   seconds: number;
 }
@@ -284,13 +289,15 @@ function openFor(config: Config, worlds: readonly World[], clock: Clock): Promis
 
 const beginning = Date.UTC(2026, 0, 1);
 
-/** Tokens kept free for the answer. If the limit was raised for a large head, this is only room for a short answer. */
+/**
+ * Tokens kept free for the answer. If the limit was raised because of a large fixed part, this is only enough for a short answer.
+ */
 function keptForAnswer({ target, limit }: World): number {
   const { reserve, limit: usual } = target.limit;
   return limit > usual ? Math.min(reserve, answerTokensMin) : reserve;
 }
 
-/** Bills requests one after another, and remembers the previous one. */
+/** Computes the bill of one request after another. It remembers the previous request. */
 class Biller {
   readonly #model: CacheModel;
   readonly #world: World;
@@ -324,7 +331,7 @@ async function runSimple(policy: SimplePolicy, world: World): Promise<Run> {
   return run;
 }
 
-/** Runs Plimsoll itself, with exactly the requests that it would have sent. */
+/** Runs the conversation through Plimsoll's engine, which makes exactly the requests that it would have sent. */
 async function runPlimsoll(engine: Engine, world: World, clock: Clock): Promise<Run> {
   const { script } = world;
   const biller = new Biller(world);

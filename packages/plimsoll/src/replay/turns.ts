@@ -1,4 +1,4 @@
-/** Recorded conversations turn by turn, as a client would send them: the whole history every time. */
+/** Divides recorded conversations into turns, as a client would send them. Each request contains the whole history. */
 
 import { isObject, type JsonObject } from "../message/json.ts";
 import { type Message, messageText, type Part } from "../message/message.ts";
@@ -10,7 +10,7 @@ import { wires } from "../wire/wires.ts";
 export interface Recording {
   readonly id: string;
   readonly wire: WireName;
-  /** The body without its conversation. */
+  /** The request body without its messages. */
   readonly head: JsonObject;
   readonly messages: readonly JsonObject[];
 }
@@ -27,7 +27,7 @@ export interface Script {
   readonly wire: Wire;
   readonly model: string;
   readonly maxOutputTokens: number;
-  /** The body without its conversation. */
+  /** The request body without its messages. */
   readonly head: JsonObject;
   /** System messages at the start of the conversation. */
   readonly leadingMessages: readonly JsonObject[];
@@ -147,8 +147,8 @@ function systemTexts(wire: Wire, head: JsonObject): readonly string[] {
 }
 
 /**
- * The recorded tools. If none were recorded, tools with the names that were called, because the model must have been offered
- * these.
+ * The recorded tools. If the recording has no tools, makes a tool for each name that the model called, because the client must
+ * have offered these tools.
  */
 function toolsOf(
   wire: Wire,
@@ -170,14 +170,14 @@ export function impliedTools({ wire: name, messages }: Recording): readonly Json
   return toolsOf(wire, {}, decoded).map((tool) => wire.tools.encode(tool));
 }
 
-/** If no model speaks in a conversation, a request is sent after this many messages. */
+/** If a conversation contains no answer of a model, a request is sent after this many messages. */
 const messagesPerRequest = 20;
 
 interface WithRole {
   readonly role: Message["role"];
 }
 
-/** One turn per answer. Consecutive messages of the model are one answer. */
+/** Makes one turn for each answer. Consecutive messages of the model are one answer. */
 function turnsOf<M extends WithRole>(
   messages: readonly M[],
 ): readonly { readonly added: readonly M[]; readonly answer?: readonly M[] }[] {

@@ -1,4 +1,4 @@
-/** Describes edits in words: what each did, and which are no longer in force. Pure. */
+/** Describes in words what each edit did, and finds the edits that are no longer in force. Pure. */
 
 import type { Edit } from "../message/edit.ts";
 
@@ -49,8 +49,8 @@ export function whatItDid({ action }: Pick<Edit, "action">): EditWords {
 }
 
 /**
- * Numbers of the edits that are no longer in force, decided as in session/log/view.ts. Goes from the newest edit back, because
- * later edits decide whether a revert or restore is itself in force.
+ * Numbers of the edits that are no longer in force, by the same rules as in session/log/view.ts. Starts with the newest edit,
+ * because a later edit may have undone a revert or a restore.
  */
 export function undoneIn(edits: readonly Edit[]): ReadonlySet<number> {
   const undone = new Set<number>();

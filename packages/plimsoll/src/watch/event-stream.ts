@@ -1,6 +1,6 @@
 /**
- * Receives live events over `fetch`, because EventSource cannot send a token. The stream reconnects by itself and continues where
- * it stopped. Pure: network, clock and randomness are passed in.
+ * Receives live events over `fetch`, because EventSource cannot send a token. If the connection breaks, the stream reconnects by
+ * itself and continues where it stopped. Pure: network, clock and randomness are passed in.
  */
 
 import { createParser, type EventSourceMessage } from "eventsource-parser";
@@ -27,8 +27,8 @@ export interface EventStreamOptions {
   ) => Promise<Response>;
   readonly later: Timing["later"];
   /**
-   * A number from 0 to 1. It makes each wait up to a quarter shorter or longer, so that clients do not all return at once.
-   * Default: exact waits.
+   * A number from 0 to 1. It makes each wait up to a quarter shorter or longer, so that clients do not all reconnect at once. If
+   * undefined, the waits are exact.
    */
   readonly random?: () => number;
   readonly whenRefused: "stops" | "tries-again";
@@ -44,7 +44,7 @@ export interface EventStream {
 const pause = { baseMs: 500, maxMs: 5000 };
 /** Maximum length of an event in characters. The service never sends a longer one. */
 const longestEvent = 8 * 1024 * 1024;
-/** The service sends something every 15 seconds. A stream that is silent for this long is dead. */
+/** Time in milliseconds after which a silent stream is treated as dead. The service sends something every 15 seconds. */
 const silenceMs = 45_000;
 
 /** The wait before an attempt, in milliseconds. The waits are 0.5, 1, 2, 4, 5, 5 … seconds long. */
@@ -77,7 +77,7 @@ export function openEvents(options: EventStreamOptions): EventStream {
   let attempt = 0;
   let cancelWait = (): void => undefined;
 
-  // No state is reported after the end, because another stream may have taken over.
+  // After `close`, no state is reported, because another stream may have taken the place of this one.
   const onState = (state: Connection): void => {
     if (!isClosed) options.onState(state);
   };
@@ -153,7 +153,7 @@ async function readAll(
   }
 }
 
-/** Data that is not an event is skipped, and the stream goes on. */
+/** The event in the data. Undefined if the data is not an event, which is then skipped. */
 function eventIn(data: string): PlimsollEvent | undefined {
   const event = parseObject(data);
   const isEvent = typeof event?.["type"] === "string" && typeof event["session"] === "string";

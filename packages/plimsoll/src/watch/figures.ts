@@ -13,7 +13,7 @@ export function wholePercent(share: number): number {
   return Math.floor(share * 100 + 1e-9);
 }
 
-/** A short form for narrow places: 12,345 · 1.2M · 3.4B. */
+/** A number in short form, for narrow columns: 12,345, 1.2M or 3.4B. */
 export function brief(count: number): string {
   if (Math.abs(count) >= 1e9) return `${tenth.format(count / 1e9)}B`;
   if (Math.abs(count) >= 1e6) return `${tenth.format(count / 1e6)}M`;

@@ -1,11 +1,11 @@
 /**
  * Limits how often changes are drawn. The first change of a burst is drawn at once. Later changes are drawn together, once enough
- * time has passed since the last drawing. A burst of a key ends when the key has not changed for that time. Pure: clock and
- * timers are passed in.
+ * time has passed since the last drawing. Each key has its own bursts. A burst ends when the key has not changed for that time.
+ * Pure: clock and timers are passed in.
  */
 
 export interface Timing {
-  /** The time in milliseconds, from any starting point. */
+  /** The current time in milliseconds, counted from any starting point. */
   readonly now: () => number;
   /** Runs `work` after a delay. Returns a function that cancels it. */
   readonly later: (work: () => void, ms: number) => () => void;

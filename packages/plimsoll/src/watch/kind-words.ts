@@ -33,7 +33,7 @@ export function kindLetter(kind: SegmentKind): string {
   return known.get(kind)?.letter ?? "?";
 }
 
-/** The kind that takes most of a unit. It represents the unit in a list. */
+/** The kind with the most tokens in a unit. In a list, it represents the unit. */
 export function mainKind({ segments }: Pick<WindowUnit, "segments">): SegmentKind {
   const largest = segments.reduce<WindowUnit["segments"][number] | undefined>(
     (best, segment) => (best === undefined || segment.tokens > best.tokens ? segment : best),
@@ -46,7 +46,7 @@ export interface KindSum extends KindWords {
   readonly tokens: number;
 }
 
-/** Tokens of each kind that occurs, in the order of the legend. */
+/** Number of tokens of each kind in the window, in the order of the legend. Kinds that do not occur are left out. */
 export function sumsOf({ units }: Pick<WindowPicture, "units">): readonly KindSum[] {
   const sums = new Map<SegmentKind, number>();
   for (const { segments } of units)

@@ -1,4 +1,4 @@
-/** Runs one request at a time. A request made in the meantime waits, and a newer request replaces the waiting one. */
+/** Runs one request at a time. While one is running, the next one waits. A newer request replaces the waiting one. */
 
 export interface Asking<T> {
   ask(request: T): void;

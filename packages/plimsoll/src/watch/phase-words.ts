@@ -1,9 +1,9 @@
-/** The phases of a compaction: their names, which of them end it, their colours, and how long they stay on screen. Pure. */
+/** The phases of a compaction: their names and colours, which of them are the last, and how long they stay on screen. Pure. */
 
 import type { ProgressSettings } from "../message/api.ts";
 import type { CompactionPhase, ContextBreakingUpdateEvent } from "../message/event.ts";
 
-/** The state of a window or of a compaction. Shown in blue, green, orange and red. */
+/** The state of a window or of a compaction. The four states are shown in blue, green, orange and red. */
 export type FillState = "normal" | "p1" | "warning" | "recovery";
 
 type Phase = Pick<ContextBreakingUpdateEvent, "phase">;
@@ -21,7 +21,7 @@ export const phases: readonly { readonly phase: CompactionPhase; readonly name: 
   { phase: "handover", name: "Handover" },
 ];
 
-/** A compaction ends with success, or with the handover of a recovery. */
+/** Whether this phase is the last. A compaction ends with success, or with the handover of a recovery. */
 export function isLastPhase({ phase }: Phase): boolean {
   return phase === "success" || phase === "handover";
 }
@@ -42,7 +42,9 @@ export function phaseState(
   return progress >= warnsFrom && phase !== "success" ? "warning" : "normal";
 }
 
-/** A compaction is hidden if no event about it arrives for this time, because its service may be gone. In milliseconds. */
+/**
+ * If no event about a running compaction arrives for this many milliseconds, it is hidden, because the service may have stopped.
+ */
 const silenceMs = 60_000;
 
 /** How long to show a compaction, in milliseconds. */

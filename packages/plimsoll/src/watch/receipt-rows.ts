@@ -1,4 +1,7 @@
-/** Turns a receipt into rows for people. It lists the classes that had facts, and shows removed facts before kept ones. Pure. */
+/**
+ * Turns a receipt into rows for people. There is one row for each class that has facts. In a row, removed facts come before kept
+ * facts. Pure.
+ */
 
 import {
   type EvidenceClass,
@@ -18,7 +21,7 @@ export interface ReceiptRow extends Pick<ReceiptLine, "facts" | "verbatim" | "be
 /** The classes that have facts, ordered by importance: constraints first, mere numbers last. */
 export function receiptRows({ classes }: Receipt, examplesMost: number): readonly ReceiptRow[] {
   return evidenceClasses.flatMap((name) => {
-    // Undefined if the service is older or newer than this code.
+    // May be undefined, because a service of another version may have other classes.
     const line: ReceiptLine | undefined = classes[name];
     if (line === undefined || line.facts === 0) return [];
     const { facts, verbatim, behindHandle } = line;

@@ -13,23 +13,29 @@ import { type FillState, isLastPhase, isRecoveryPhase } from "./phase-words.ts";
 
 export interface RowState {
   readonly row: SessionRow;
-  /** Tokens of the last request or of the request being sent. If the view was changed since, the tokens of the next request. */
+  /**
+   * Number of tokens of the request that is being sent, or of the last request. If the view was changed since then, of the next
+   * request.
+   */
   readonly tokens: number;
   /** The limit in tokens, or 0 if it is not known yet. */
   readonly limit: number;
   /** Size of the window in tokens, or 0 if it is not known yet. */
   readonly window: number;
   readonly isWindowGuess?: true;
-  /** Share of the limit that is used. */
+  /** Share of the limit that is used. 1 means that the whole limit is used. */
   readonly fill: number;
   readonly state: FillState;
-  /** A turn that has begun and not ended. */
+  /** The turn that is running now. Undefined if none is running. */
   readonly running?: TurnStartEvent;
   /** The phase of the newest compaction. It stays for a while after the compaction has ended. */
   readonly phase?: ContextBreakingUpdateEvent;
-  /** Size of the view after a compaction or a person changed it. Removed when a turn begins or ends. */
+  /** Size of the view after a compaction changed it. Removed when a turn begins or ends, or when a person changes the view. */
   readonly steered?: Size;
-  /** Rows are sorted by this, newest first. It only changes after a pause, so that rows of busy sessions do not jump. */
+  /**
+   * Time by which rows are sorted, newest first. It changes only if a turn begins after a pause, so that rows of busy sessions do
+   * not jump.
+   */
   readonly orderedAt: number;
 }
 
@@ -59,10 +65,10 @@ export function settingsOf({
   return { progress, warningThreshold: limits.warning_threshold };
 }
 
-/** A session that continues after this many milliseconds without a turn moves to the top. */
+/** If a session continues after more than this many milliseconds without a turn, its row moves to the top. */
 const restMs = 60_000;
 
-/** A row as the service lists it, with the newer facts from events kept. */
+/** The row from the service's list, combined with newer facts from events. */
 export function listedRow(
   row: SessionRow,
   known: RowState | undefined,
@@ -71,7 +77,7 @@ export function listedRow(
   if (known === undefined) return settle({ row, orderedAt: row.updatedAt }, settings);
   // The list was read after the stream was opened, so events may be newer than the list.
   if (isAhead(known.row, row)) return known;
-  // The service counts the turns of a row first, so the last turn may not be counted yet.
+  // The service counts the turns before it reads the last turn, so its number of turns may be one too low.
   const turns = Math.max(row.turns, known.row.turns);
   const kept = isAhead(row, known.row) ? withoutSteered(known) : known;
   return settle({ ...kept, row: { ...row, turns } }, settings);
@@ -81,7 +87,10 @@ function isAhead(one: SessionRow, other: SessionRow): boolean {
   return (one.lastTurn?.endedAt ?? 0) > (other.lastTurn?.endedAt ?? 0);
 }
 
-/** Whether the list already had the end of this turn. It is then unknown whether the list had counted the turn. */
+/**
+ * Whether the list already contained the end of this turn. If so, it is unknown whether the list's number of turns includes this
+ * turn.
+ */
 export function isListedEnd(known: RowState | undefined, event: PlimsollEvent): boolean {
   return event.type === "turn-end" && known?.row.lastTurn?.id === event.turn;
 }
@@ -112,7 +121,7 @@ export function withEvent(
   }
 }
 
-/** The row of a new session, known only from its first event. */
+/** The row of a new session of which only the first event is known. */
 function startedRow(event: SessionStartEvent, settings: RowSettings): RowState {
   const { session: id, at, wire, agent } = event;
   const row: SessionRow = {
@@ -129,7 +138,10 @@ function startedRow(event: SessionStartEvent, settings: RowSettings): RowState {
   return settle({ row, orderedAt: at }, settings);
 }
 
-/** Whether the list already had this turn, or whether the event is repeated after a reconnection. */
+/**
+ * Whether this turn has already ended, so that the event is old. The list may have contained the turn, or the event may be
+ * repeated after a reconnection.
+ */
 function hasEnded({ row: { lastTurn } }: Known, event: TurnStartEvent | TurnEndEvent): boolean {
   return lastTurn !== undefined && (lastTurn.id === event.turn || event.at < lastTurn.endedAt);
 }
@@ -150,7 +162,7 @@ function ended(known: RowState, event: TurnEndEvent): Known {
   const isOwn = running?.turn === event.turn;
   return {
     ...rest,
-    // If two turns ran at once, the other one is still running.
+    // If another turn was running at the same time, it is still running.
     ...(isOwn ? {} : running && { running }),
     row: {
       ...row,
@@ -166,7 +178,7 @@ function pointOf(event: TurnEndEvent, begunAt: number, knownWindow: number): Tur
   return { id: turn, at: begunAt, endedAt: at, ...rest, window: event.window ?? knownWindow };
 }
 
-/** Adds a phase to the row. In the last phase, the sizes after the compaction become the sizes of the row. */
+/** Adds a phase to the row. With the last phase, the row gets the size of the view after the compaction. */
 function inPhase(known: RowState, phase: ContextBreakingUpdateEvent): Known {
   const { tokens, limit } = phase;
   return { ...known, phase, ...(isLastPhase(phase) ? { steered: { tokens, limit } } : {}) };
@@ -252,12 +264,12 @@ export function stateWord({ state, row }: Pick<RowState, "state" | "row">): stri
   return row.lastTurn?.outcome === "final" ? "final turn" : "near limit";
 }
 
-/** Whether the compaction shown in a row is still running. The row hides it after `hideAfterMs`, running or done. */
+/** Whether the compaction shown in a row is still running. A row hides a running or finished compaction after `hideAfterMs`. */
 export type PhaseCourse = "running" | "done";
 
 /**
  * How an event changes the state of the compaction shown in a row. A compaction is done when it enters its last phase, or when
- * its turn ends without one. Later turns do not keep a finished compaction on screen.
+ * its turn ends before that. Once it is done, the end of a later turn changes nothing.
  */
 export function phaseAfter(
   known: RowState | undefined,
@@ -269,12 +281,15 @@ export function phaseAfter(
   return isCutOff ? "done" : "as-it-was";
 }
 
-/** The agent's name, or the beginning of the id. */
+/** The agent's name. If there is none, the beginning of the session's id. */
 export function nameOf({ agent = "", id }: Pick<SessionRow, "agent" | "id">): string {
   return agent.trim() === "" ? shortId(id) : agent;
 }
 
-/** Distinguishes sessions of the same agent: the client's own name for the conversation, or Plimsoll's id. */
+/**
+ * A text that distinguishes sessions of the same agent. It is the client's name for the conversation or, if there is none,
+ * Plimsoll's id.
+ */
 export function keyOf({ clientKey, id }: Pick<SessionRow, "clientKey" | "id">): string {
   return clientKey === undefined ? shortId(id) : clientKey.replace(/^plimsoll:/, "");
 }

@@ -1,10 +1,11 @@
 /**
- * The data of a session that each event makes outdated, so that it has to be read again. A pure table. Nothing is ever polled.
+ * Lists for each event which data of a session must be read again. Screens read data only after such events, and never poll.
+ * Pure.
  */
 
 import type { PlimsollEvent, PlimsollEventType } from "../message/event.ts";
 
-/** The kinds of data. Each is read from its own route. */
+/** The kinds of data. Each kind has its own HTTP route. */
 export type Kind = "session" | "window" | "turns" | "receipts" | "edits" | "checkpoints" | "errors";
 
 const table: Partial<Record<PlimsollEventType, readonly Kind[]>> = {

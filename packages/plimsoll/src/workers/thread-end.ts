@@ -1,18 +1,18 @@
 /**
  * Ends a worker thread. The whole Node process can crash when a thread is terminated while it loads its modules or runs native
- * code (nodejs/node #38418, WiseLibs/better-sqlite3 #1507). So Plimsoll asks a thread to end, and terminates it only if it does
- * not.
+ * code (nodejs/node #38418, WiseLibs/better-sqlite3 #1507). So Plimsoll first asks the thread to end, and terminates it only if
+ * it is still running after `patienceMs`.
  */
 
 import type { MessagePort, Worker } from "node:worker_threads";
 
 const pleaseEnd = "please end";
-/** A thread that is still busy after this time is terminated. In milliseconds. */
+/** If a thread has not ended after this many milliseconds, it is terminated. */
 const patienceMs = 2000;
-/** The `threadId` of a worker that has ended. */
+/** Node sets the `threadId` of a worker that has ended to this value. */
 const ended = -1;
 
-/** Contract: never rejects. A thread that fails while it is ending counts as ended. */
+/** Contract: never rejects. A thread that fails while it is ending is treated as ended. */
 export async function endThread(worker: Worker | undefined): Promise<void> {
   if (worker === undefined || worker.threadId === ended) return;
   const exit = new Promise((resolve) => worker.once("exit", resolve));
@@ -27,7 +27,7 @@ export async function endThread(worker: Worker | undefined): Promise<void> {
 }
 
 /**
- * Runs inside the thread. `take` gets every message until the thread is asked to end; the thread then ends as soon as its work is
+ * Runs inside the thread. `take` gets every message until the thread is asked to end. The thread then ends as soon as its work is
  * done.
  */
 export function takeUntilEnd<Message>(

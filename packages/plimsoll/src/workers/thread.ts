@@ -7,7 +7,7 @@ import type { Worker } from "node:worker_threads";
 import { PlimsollError } from "../message/error.ts";
 import { endThread } from "./thread-end.ts";
 
-/** Messages to the thread. All messages of one event-loop turn are sent together, because each transfer has a cost. */
+/** Messages to the thread. All messages of one turn of the event loop are sent together, because every transfer takes time. */
 export type ToThread<Q> = readonly (Asked<Q> | Told)[];
 
 export interface Asked<Q> {
@@ -35,13 +35,14 @@ export interface News<N> {
   readonly news: N;
 }
 
-/** The id of the message that a thread sends unasked once it has loaded. */
+/** The id of the greeting, which a thread sends by itself once it has loaded. */
 export const greetingId = 0;
 
 export interface ThreadOptions {
   readonly startWorker: () => Worker;
   /**
-   * Called when the worker is gone, together with everything it kept in memory. Gets the cause if the worker died of an error.
+   * Called when the worker has ended and everything in its memory is lost. `cause` is set if the worker ended because of an
+   * error.
    */
   readonly onEnd?: (cause?: unknown) => void;
 }
@@ -68,7 +69,7 @@ export class Thread<Q, A, N = never> {
     this.#options = options;
   }
 
-  /** Number of questions without an answer yet. */
+  /** Number of questions that are not answered yet. */
   get waiting(): number {
     return this.#waiting.size;
   }
@@ -127,7 +128,7 @@ export class Thread<Q, A, N = never> {
     try {
       this.#worker?.postMessage(messages, transfer);
     } catch (error) {
-      // Some value in the messages cannot be transferred to a thread.
+      // A value in one of these messages cannot be transferred to a thread.
       for (const { id } of messages) this.#settle(id)?.reject(error);
     }
   }
@@ -157,7 +158,7 @@ export class Thread<Q, A, N = never> {
     return waiting;
   }
 
-  /** Detaches the worker: later messages and events from it are ignored. */
+  /** Detaches the worker. Its later messages and events are ignored, and all waiting callers get an error. */
   #leave(cause?: unknown): Worker | undefined {
     const left = this.#worker;
     this.#worker = undefined;

@@ -1,8 +1,8 @@
 /** A time limit for work that may never end. */
 
 /**
- * Returns the result of the work. If the time runs out first, returns the result of `onLate`, or throws its error. Contract: late
- * work keeps running, and its result is ignored.
+ * Returns the result of the work. If the work takes too long, calls `onLate` and returns its result or throws its error.
+ * Contract: the work is not stopped, and its late result is ignored.
  */
 export async function withTimeout<T, L = never>(
   work: T | Promise<T>,

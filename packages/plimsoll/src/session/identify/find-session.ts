@@ -20,14 +20,14 @@ export interface SessionCache {
   /** Contract: calls with the same client key, or of the same tenant without a key, must not overlap. */
   find(query: SessionLookup): Promise<{ readonly log: SessionLog; readonly isNew: boolean }>;
   byId(id: string): Promise<SessionLog | undefined>;
-  /** The session that a request continues. Undefined: it would be a new session. */
+  /** The session that a request continues, or undefined if the request would begin a new session. */
   lookup(query: SessionLookup): Promise<SessionLog | undefined>;
   create(record: Omit<SessionRecord, "id" | "createdAt" | "updatedAt">): SessionLog;
-  /** Call this when messages were added or a turn has ended, so that requests find the session by its answers. */
+  /** Call this after messages were added or a turn has ended, so that later requests find the session by its answers. */
   noteAnswers(log: SessionLog): void;
   /** Drops the log from memory. The next request for this session reads it from the store. */
   forget(log: SessionLog): void;
-  /** The current log of the session. There is only one at a time, and it may have replaced the given one. */
+  /** The current log of the session. A session has only one log at a time, and a newer log may have replaced the given one. */
   current(log: SessionLog): Promise<SessionLog>;
   /** Drops sessions that the store no longer has, together with their unsaved writes. */
   abandon(sessions: readonly string[]): void;
@@ -38,14 +38,17 @@ export interface SessionLookup {
   readonly wire: string;
   readonly request: RequestShape;
   readonly hints: SessionHints;
-  /** The tenant is a credential on this machine. After a refresh, the same client may have another credential. */
+  /**
+   * True if the tenant is a client's own credential on this machine. When the client refreshes its credential, it appears as
+   * another tenant.
+   */
   readonly isRefreshable?: boolean;
-  /** Skips the search by history: without a name, the request begins a new session. */
+  /** True to skip the search by history. A request that names no session then begins a new one. */
   readonly isFreshSearch?: boolean;
 }
 
 const shelfLimits = { maxSessions: 2000, maxMessages: 1_000_000, maxKeys: 1_000_000 };
-/** Maximum number of sessions with the same answers that Plimsoll compares with a request. */
+/** If several sessions have the same answers, Plimsoll compares at most this many of them with a request. */
 const maxCandidates = 16;
 const candidatesPerTalk = 4;
 
@@ -117,10 +120,10 @@ async function loadSession(
   if (inMemory !== undefined) return inMemory;
   const snapshot = await store.snapshot(id);
   const log = snapshot && restoreLog(snapshot);
-  // An echo of an answer is shown with the lookups of that answer.
+  // If the log contains echoes, the words of its answers are needed, because an echo is shown with the lookups of its answer.
   const hasEchoes = snapshot?.nodes.some(({ source }) => source === "echo") === true;
   if (log !== undefined && hasEchoes) await recallAnswers(store, log);
-  // Another caller may have loaded it meanwhile. There must be only one log of a session.
+  // Another caller may have loaded the session meanwhile. If so, its log is used, because a session must have only one log.
   const meanwhile = shelf.get(id);
   if (meanwhile !== undefined || log === undefined) return meanwhile;
   shelf.put(log);
@@ -132,9 +135,9 @@ interface NamedLookup extends SessionLookup {
 }
 
 /**
- * The tenant's own session of that name, or the session of that name that the client began under an earlier credential. Both
- * exist if the client first used the new credential to ask for a title or to start a sub-agent. The tenant's own session then
- * contains none of the conversation.
+ * Finds a session by the client's name for it: a session of this tenant, or a session that the client began under an earlier
+ * credential. Both exist if the client first used its new credential to ask for a title or to start a sub-agent. This tenant's
+ * session then contains nothing of the conversation.
  */
 async function findByName(
   shelf: SessionShelf,
@@ -159,8 +162,9 @@ async function findByName(
 const uuid = /:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /**
- * Finds the same conversation under another credential. Its client names it by a UUID, which nobody can guess, and sends every
- * word of it. It still belongs to its first tenant.
+ * Finds a conversation that the client began under another credential. The client proves this in two ways: it names the
+ * conversation by a UUID, which nobody can guess, and it sends every word of the conversation. The session still belongs to its
+ * first tenant.
  */
 async function findRefreshed(
   shelf: SessionShelf,
@@ -168,7 +172,7 @@ async function findRefreshed(
   query: NamedLookup,
 ): Promise<SessionLog | undefined> {
   const { clientKey, wire, request } = query;
-  // A request without an answer in it proves nothing.
+  // A request that contains no answer of a model cannot prove that its client knows the conversation.
   if (!request.messages.some(({ role }) => role === "assistant")) return undefined;
   const namesakes = await store.sessionsNamed(wire, clientKey).catch(noneUnlessSpoilt);
   for (const { id, tenant } of namesakes) {
@@ -199,7 +203,7 @@ async function findByHistory(
   query: SessionLookup,
 ): Promise<SessionLog | undefined> {
   const { wire, request } = query;
-  // A request without an answer in it continues no conversation.
+  // A request that contains no answer of a model cannot continue a conversation.
   if (!request.messages.some(({ role }) => role === "assistant")) return undefined;
   const talks = request.links.map(({ talk }) => talk);
   const found = await findByTalks(shelf, store, query, talks);
@@ -236,7 +240,8 @@ async function choose(
 ): Promise<SessionLog | undefined> {
   const { talks } = choosing;
   const candidates = await candidatesAmong(shelf, store, query, choosing);
-  // Sessions that the request continues come before sessions in which it goes back. In each group, the longest match wins.
+  // First the sessions that the request continues at their end, then the sessions in which the request goes back. In each group,
+  // the longest match comes first.
   const ordered = candidates.toSorted(
     (a, b) =>
       rank(a.continuation) - rank(b.continuation) || b.continuation.common - a.continuation.common,

@@ -1,6 +1,6 @@
 /**
- * Remembers the last request of each conversation. The next request is compared with it, so their common beginning is not
- * scanned, hashed or parsed again.
+ * Remembers the last request of each conversation. Plimsoll compares the next request with the last one, and does not scan, hash
+ * or parse their common beginning again.
  */
 
 import { BoundedMap } from "../../bounds/bounded-map.ts";
@@ -16,7 +16,7 @@ import type { Link, LogMessage } from "../log/log.ts";
 export interface LearnedRequest {
   readonly body: Uint8Array;
   readonly slices: BodySlices;
-  /** Identifies how its messages were counted. */
+  /** The key of the ruler that counted the messages (`Ruler.key`). */
   readonly rulerKey: string;
   readonly messages: readonly LogMessage[];
   readonly links: readonly Link[];
@@ -24,7 +24,7 @@ export interface LearnedRequest {
 
 export interface RecalledPrefix {
   readonly slices: BodySlices;
-  /** The known messages at the start of the request, in order. Empty: none is known. */
+  /** The known messages at the start of the request, in order. The list is empty if no message is known. */
   readonly messages: readonly LogMessage[];
   readonly links: readonly Link[];
   readonly rulerKey: string;
@@ -35,10 +35,10 @@ export interface PrefixMemory {
   remember(key: string, learned: LearnedRequest): void;
 }
 
-/** Maximum size of all kept bodies together, in bytes. Bodies over `maxBodyBytes` are not worth the room. */
+/** Maximum size of all kept bodies together, in bytes. Bodies over `maxBodyBytes` are not kept. */
 const maxKeptBytes = 128 * 1024 * 1024;
 const maxBodyBytes = 16 * 1024 * 1024;
-/** Maximum number of kept requests. Needed because very small requests hardly count towards `maxKeptBytes`. */
+/** Maximum number of kept requests. This second bound is needed because very small requests would never reach `maxKeptBytes`. */
 const maxKept = 100_000;
 const compareBytes = 64 * 1024;
 
@@ -82,7 +82,10 @@ function findPrefix(
   return count === 0 ? undefined : { slices: known.slices, field, count };
 }
 
-/** Number of bytes that two bodies have in common at their start. Compares whole blocks, then bisects the last one. */
+/**
+ * Number of bytes that two bodies have in common at their start. Compares block by block, then bisects the first block that
+ * differs.
+ */
 function commonLength(left: Uint8Array, right: Uint8Array): number {
   const length = Math.min(left.length, right.length);
   let start = 0;

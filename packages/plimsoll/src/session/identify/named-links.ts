@@ -1,4 +1,4 @@
-/** Finds the messages of a request in a session's log, although a client may spell an answer in its own way. */
+/** Finds the messages of a request in a session's log, even if the client has spelled an answer differently. */
 
 import { hasWordsOf } from "../log/echoes.ts";
 import {
@@ -15,9 +15,9 @@ import {
 
 /**
  * The links of a request, with the chains that the log uses for the same messages. Leading system messages may change from turn
- * to turn (a date, the state of a repository); the conversation after them is still the same, so the chains of the log's leading
- * messages are used. A message that earlier versions recorded under a coarser identity is the same message if its bytes are the
- * same. An answer is the same message however its client spells it.
+ * to turn, because they contain a date or the state of a repository. The conversation after them is still the same, so Plimsoll
+ * uses the chains of the log's leading messages. Earlier versions of Plimsoll recorded some messages under a coarser identity;
+ * such a message is the same if its bytes are the same. An answer is the same message even if the client spells it differently.
  */
 export function linksIn(
   log: SessionLog,
@@ -39,7 +39,7 @@ export function linksIn(
   return named;
 }
 
-/** Links of the log's leading messages, if the request has different ones before the same conversation. */
+/** Links of the log's leading messages, if the request has other leading messages before the same conversation. */
 function knownLead(
   log: SessionLog,
   messages: readonly LogMessage[],
@@ -58,7 +58,10 @@ function knownLead(
   return undefined;
 }
 
-/** The link that the log uses for a message. `own`: the request's own link, if the link before it is the same in the log. */
+/**
+ * The link that the log uses for a message. `own` is the link that the request gives to this message. It is passed only if
+ * request and log have the same link for the message before.
+ */
 function linkIn(log: SessionLog, before: Link, message: LogMessage, own?: Link): Link {
   const link = own ?? extendLink(before, message);
   if (log.seqByChain.has(link.chain)) return link;
@@ -74,9 +77,9 @@ function oldLinkIn(log: SessionLog, before: Link, message: LogMessage): Link | u
 }
 
 /**
- * The link of the answer that Plimsoll recorded in this place, if it has the same calls; if there are no calls, the same text. An
- * earlier echo in this place counts as well. A server that numbers its calls may have given two answers here with the same ids.
- * Then the words decide whether the message is one of them.
+ * The link of the answer that Plimsoll recorded at this place, or of an earlier echo of it. The recorded answer must have the
+ * same calls as the message, or the same text if there are no calls. A server that numbers its calls may have given two answers
+ * with the same call ids here. Plimsoll then compares the words of the message with both.
  */
 function answerLinkIn(
   log: SessionLog,
@@ -101,7 +104,7 @@ function answerLinkIn(
   return answer && { chain: answer.chain, looseChain: looseChainOf(answer), talk, isLeading };
 }
 
-/** The link of a message in the request, if the log names this message and the one before it in the same way. */
+/** The link of a message in the request, if the log uses the same links for this message and for the message before it. */
 export function ownLink(
   { links, named }: { readonly links: readonly Link[]; readonly named: readonly Link[] },
   index: number,
@@ -110,7 +113,7 @@ export function ownLink(
   return isOwn ? links[index] : undefined;
 }
 
-/** The leading system messages of the request, if the log has different ones before the conversation. */
+/** The leading system messages of the request, if they differ from the leading system messages in the log. */
 export function newLead(
   messages: readonly LogMessage[],
   { links, named }: { readonly links: readonly Link[]; readonly named: readonly Link[] },

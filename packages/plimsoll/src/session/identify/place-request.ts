@@ -1,19 +1,20 @@
 /**
  * Decides which session and which branch a request continues. Pure functions; find-session.ts and turn/place-in-log.ts call them.
  *
- * Session: the client names it, by Plimsoll's session id, by a name of its own, or by the provider's id of an earlier answer.
- * Without a name, the request must contain an answer that Plimsoll recorded, and no other session may contain it
- * (`continuationOf`). To go on at the end of a branch, a request needs one such answer; it needs two if the branch also has
- * messages off its path (`isAlone`). To go back in a branch, it needs two, and must not bring answers that the session never
- * gave. Any other request begins a new session: many conversations begin alike, and a wrong match would show people words that
- * are not theirs.
+ * Session: a client can name its session by Plimsoll's session id, by its own name for the session, or by the provider's id of an
+ * earlier answer. Without a name, the request must contain an answer that Plimsoll recorded and that no other session contains
+ * (`continuationOf`). To go on at the end of a branch, a request needs one such answer, or two if the branch also has messages
+ * off its path (`isAlone`). To go back in a branch, a request needs two such answers, and must not contain answers that are not
+ * in the session. Any other request begins a new session, because many conversations begin alike, and a wrong match would show
+ * people the words of others.
  *
  * Branch (`placeInSession`): Plimsoll compares the request with the branch of its agent that has most messages in common with it.
- * - The request repeats that branch or goes on at its end: "retry" or "extends", on the same branch.
- * - The client has compacted or changed its history: "compacted" or "edited", on the same branch. A change counts as "edited" if
- *   the request is longer than the last one, or contains the last answer.
- * - Otherwise the client has gone back: "rewind", on a new branch that remembers the one it left.
- * - A new agent, nothing in common, or a turn that still runs at the end of the branch: "fork", on a new branch.
+ * - "retry", "extends": the request repeats that branch, or goes on at its end. It stays on this branch.
+ * - "compacted", "edited": the client has compacted or changed its history. The request stays on this branch. It is "edited"
+ *   only if the request is longer than the last request, or contains the last answer.
+ * - "rewind": otherwise the client has gone back. The request begins a new branch, which remembers the old branch.
+ * - "fork": the agent is new, no message is in common, or a turn is still running at the end of the branch. The request begins a
+ *   new branch.
  *
  * Invariant: a request joins a session only by a name or by recorded answers. Only the messages after the common beginning are
  * added to the log.
@@ -39,16 +40,16 @@ export interface SessionHints {
   readonly clientKey?: string;
   /** Plimsoll's id of the session, from an earlier answer. */
   readonly sessionId?: string;
-  /** The agent, if several agents use that name. Undefined: the main agent. */
+  /** The agent that sent the request, if several agents share the session. Undefined for the main agent. */
   readonly agent?: string;
-  /** The client says that it has just compacted the conversation itself. */
+  /** Whether the client says that it has just compacted the conversation itself. */
   readonly isCompacted: boolean;
 }
 
 export interface RequestShape {
   readonly links: readonly Link[];
   readonly messages: readonly LogMessage[];
-  /** Index of the last message that replaces messages taken out by the provider or the client. -1: there is none. */
+  /** Index of the last message that the provider or the client put in place of older messages, or -1 if there is none. */
   readonly compactedFrom: number;
 }
 
@@ -59,11 +60,11 @@ export function shapeOf(messages: readonly LogMessage[], links: readonly Link[])
 
 export interface Placement {
   readonly relation: Relation;
-  /** Absent: a new branch. */
+  /** The branch that the request continues. Undefined if the request begins a new branch. */
   readonly branch?: BranchState;
-  /** For a new branch: the branch that the client left. */
+  /** The branch that the client left, if it went back and so began a new branch. */
   readonly left?: BranchState;
-  /** Number of leading messages that the log already has. `parent` is the last of them. */
+  /** Number of messages at the start of the request that the log already has. `parent` is the last of these messages. */
   readonly common: number;
   readonly parent: number | null;
 }
@@ -96,14 +97,16 @@ export function placeInSession(
 
 export interface Nearest {
   readonly branch: BranchState;
-  /** Messages of the branch after the last one that it shares with the request. */
+  /** Messages of the branch after the last message that it has in common with the request. */
   readonly ahead: readonly NodeRecord[];
 }
 
 /** Maximum number of branches to compare. If a session has more, only the newest are compared. */
 const maxCompared = 64;
 
-/** The branch of this agent that shares most with the request. Among equals, the newest. */
+/**
+ * The branch of this agent that has most messages in common with the request. If several have equally many, the newest of them.
+ */
 export function nearestBranch(
   log: SessionLog,
   seq: number | null,
@@ -113,7 +116,10 @@ export function nearestBranch(
   return branchThatEnds(log, seq, own) ?? branchThatSharesMost(log, seq, own.slice(-maxCompared));
 }
 
-/** The usual case: the last known message is the end of a branch, or the message before its last answer. */
+/**
+ * Finds the branch in the usual case: the last known message of the request is the end of a branch, or comes just before the
+ * branch's last answer.
+ */
 function branchThatEnds(
   log: SessionLog,
   seq: number | null,
@@ -144,7 +150,7 @@ function branchThatSharesMost(
   return best;
 }
 
-/** Whether the request has left the path but still contains the last answer of the branch. Then the client has not gone back. */
+/** Whether the request differs from the branch but still contains its last answer. If so, the client has not gone back. */
 function repeatsAnswer(
   log: SessionLog,
   { ahead }: Nearest,
@@ -156,7 +162,7 @@ function repeatsAnswer(
   return last !== undefined && answers.some((seq) => log.nodes.get(seq)?.turn === last.turn);
 }
 
-/** The request contains every message of the branch, perhaps except its last answer. */
+/** Places a request that contains every message of the branch, or every message except the last answer. */
 function placeAtTip(
   log: SessionLog,
   nearest: Nearest,
@@ -167,7 +173,7 @@ function placeAtTip(
   if (messages.length === common) return { relation: "retry", branch };
   const hasAnswerOfItsOwn = messages[common]?.role === "assistant";
   if (ahead.length === 0) {
-    // A second request while a turn still runs is a sibling of that turn, not its continuation.
+    // While a turn is still running, a second request does not continue that turn, but begins a new branch next to it.
     const isSibling = branch.inFlight > 0 && !hasAnswerOfItsOwn;
     return isSibling ? { relation: "fork" } : { relation: "extends", branch };
   }
@@ -177,7 +183,10 @@ function placeAtTip(
   return hasAnswer ? { relation: "rewind", left: branch } : { relation: "extends", branch };
 }
 
-/** No message in common: the client has compacted, or spells its first message differently, or this is another agent. */
+/**
+ * Places a request that has no message in common with the log. The client may have compacted, or spelled its first message
+ * differently, or the request may come from another agent.
+ */
 function placeWithoutCommon(
   log: SessionLog,
   branch: BranchState,
@@ -195,7 +204,10 @@ function placeWithoutCommon(
     : { relation: "fork" };
 }
 
-/** After a client has compacted, nothing shows which branch it came from. Plimsoll assumes the longest one. */
+/**
+ * After a client has compacted its conversation, the request does not show which branch it continues. Plimsoll assumes the
+ * longest branch.
+ */
 function longestBranch(log: SessionLog, agent: string | undefined): BranchState | undefined {
   const own = [...log.branches.values()].filter(({ record }) => record.agent === agent);
   const lengths = new Map(
@@ -204,13 +216,13 @@ function longestBranch(log: SessionLog, agent: string | undefined): BranchState 
   return [...lengths].toSorted(([, one], [, other]) => other - one)[0]?.[0];
 }
 
-/** Number of messages in the last request of a branch: its path without the last answer. */
+/** Number of messages in the last request of a branch, which is the path of the branch without the last answer. */
 function requestLength(log: SessionLog, branch: BranchState): number {
   const path = pathTo(log, branch.record.tipSeq);
   return path.findLastIndex(({ source }) => source !== "answer") + 1;
 }
 
-/** Places a request at the tip of its agent's branch. The client says that it goes on, but only the provider knows from where. */
+/** Places a request at the tip of its agent's branch. Used if the request continues a history that only the provider knows. */
 export function continueBlindly(
   log: SessionLog,
   { agent }: SessionHints,
@@ -224,7 +236,10 @@ export function continueBlindly(
   };
 }
 
-/** Maximum number of answers to compare, starting with the last. The answer that a request continues is among its last ones. */
+/**
+ * Maximum number of answers to compare, starting with the last. A request continues one of its last answers, so more are not
+ * needed.
+ */
 const maxTalks = 128;
 
 /** The hash `Link.talk` of the conversation up to each answer in a request, the last answer first. */
@@ -243,18 +258,24 @@ export function answeredTalks(
 /** How a request relates to a session if the client gave no name for the session. */
 export type Continuation =
   | { readonly kind: "stranger" }
-  /** The request has every word of a branch, perhaps except reasoning, and goes on after its end. */
+  /** The request contains every word of a branch, except perhaps its reasoning, and continues after the end of the branch. */
   | { readonly kind: "goes-on"; readonly common: number; readonly proof: readonly string[] }
-  /** The request has the beginning of a branch with several answers, and brings no answer that the session does not have. */
+  /**
+   * The request contains the beginning of a branch, with several answers. All other answers in the request are in the session,
+   * too.
+   */
   | { readonly kind: "went-back"; readonly common: number; readonly proof: readonly string[] };
 
 /**
- * This many answers of one conversation do not appear in another by chance. A single one may: a greeting is answered with the
- * same greeting.
+ * Number of common answers that prove that two conversations are the same. A single answer may be equal by chance, for example
+ * the answer to a greeting.
  */
 const answersThatProve = 2;
 
-/** How a request continues a session, if it does. `proof`: hashes (`Link.talk`) that no other session may have. */
+/**
+ * Whether and how a request continues a session. `proof` contains hashes (`Link.talk`). The result is valid only if no other
+ * session has them.
+ */
 export function continuationOf(
   log: SessionLog,
   { messages }: RequestShape,
@@ -274,14 +295,14 @@ export function continuationOf(
     return { kind: "goes-on", common, proof: [answered] };
   if (turns < answersThatProve || bringsOthers(log, messages.slice(common)))
     return { kind: "stranger" };
-  // Another client may have asked the same without a recorded answer, so the question must be unique, too.
+  // Another client may have asked the same question and not have an answer yet, so the question must be unique, too.
   const asked = path.findLast(({ source, talk }) => source !== "answer" && talk !== undefined);
   return { kind: "went-back", common, proof: [answered, asked?.talk ?? answered] };
 }
 
 /**
- * Whether a request has the words of every answer that it shares with a session. If a server numbers its calls, their ids prove
- * nothing. Contract: `recallAnswers` has been called for this log.
+ * Whether the answers that a request shares with a session have the same words in both. Equal call ids prove nothing if the
+ * server numbers its calls. Contract: `recallAnswers` has been called for this log.
  */
 export function hasWordsInCommon(
   log: SessionLog,
@@ -289,7 +310,8 @@ export function hasWordsInCommon(
   talks: readonly string[],
 ): boolean {
   const last = talks.findLast((talk) => log.seqByTalk.has(talk)) ?? "";
-  // A message without content has the same hash as the one before it, so the first one counts.
+  // A message without content has the same hash as the message before it. The map therefore contains the first message with each
+  // hash.
   const byTalk = new Map(talks.map((talk, index) => [talk, messages[index]] as const).toReversed());
   const isRepeated = (node: NodeRecord): boolean => {
     const message = byTalk.get(node.talk ?? "");
@@ -302,7 +324,10 @@ export function hasWordsInCommon(
   return path.every((node) => node.source !== "answer" || isRepeated(node));
 }
 
-/** The branch of this agent that ends at this message, or at another message or alternative of the same answer. */
+/**
+ * The branch of this agent that ends at this message. If the message is part of an answer, the branch may also end at another
+ * message or at an alternative of that answer.
+ */
 function branchEndingAt(
   log: SessionLog,
   node: NodeRecord,
@@ -317,7 +342,7 @@ function branchEndingAt(
   return [...log.branches.values()].slice(-maxCompared).findLast(isEnd);
 }
 
-/** Whether the request has answers that this session never gave, so that they must come from another conversation. */
+/** Whether the request contains an answer that is not in this session, and so must come from another conversation. */
 function bringsOthers(log: SessionLog, messages: readonly LogMessage[]): boolean {
   const answers = messages.filter(({ role }) => role === "assistant");
   if (answers.length === 0) return false;
@@ -329,8 +354,8 @@ function bringsOthers(log: SessionLog, messages: readonly LogMessage[]): boolean
 
 /**
  * Whether a branch has no messages off its path: its client abandoned none, and no answer has an alternative. An answer that was
- * cut off, or that the client spells differently, does not count, because it adds nothing to the answer on the path. Lookups
- * belong to their answer.
+ * cut off, or that the client spells differently, does not count, because it adds nothing to the answer on the path. Lookups are
+ * part of their answer.
  */
 export function isAlone(log: SessionLog, { record }: BranchState): boolean {
   if (record.left !== undefined) return false;

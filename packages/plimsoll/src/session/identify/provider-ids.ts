@@ -10,7 +10,7 @@ export interface References {
 
 const maxNoted = 50_000;
 
-/** New names are kept in memory, because they may not be stored yet. Older names are read from the store. */
+/** Keeps new ids in memory, because they may not be stored yet. Reads older ids from the store. */
 export function createReferences(store: Store): References {
   const noted = new BoundedMap<string, ReferenceRecord>({ entries: maxNoted });
   return {

@@ -1,4 +1,4 @@
-/** Reads the answers of an earlier process from the store again, for a client that sends them back in other words. */
+/** Reads from the store the answers that an earlier process recorded, in case a client sends them back in other words. */
 
 import { PlimsollError } from "../../message/error.ts";
 import type { NodeRecord, Store } from "../../store/store.ts";
@@ -7,14 +7,14 @@ import { echoIn, noteMarks, noteWords } from "../log/echoes.ts";
 import { findCommon, type Link, type LogMessage, type Marks, type SessionLog } from "../log/log.ts";
 import { marksInBody } from "../measure/message-facts.ts";
 
-/** Maximum number of answers to read, newest first. Clients no longer rearrange older ones. */
+/** Maximum number of answers to read, newest first. Clients do not rearrange older answers any more. */
 const recalledMax = 2000;
 
 const answersPerStep = 64;
 
 type Recalling = Pick<Store, "bodies" | "clientSpellings">;
 
-/** Contract: afterwards the log knows the words of its answers, including those that an earlier process recorded. */
+/** Contract: afterwards the log knows the words of its answers, including answers that an earlier process recorded. */
 export async function recallAnswers(store: Recalling, log: SessionLog): Promise<void> {
   log.recalled ??= readAnswers(store, log).catch((error: unknown) => {
     delete log.recalled;
@@ -31,7 +31,7 @@ async function readAnswers(store: Recalling, log: SessionLog): Promise<void> {
   for (const [seq, spelled] of spellings) noteWords(log, seq, spelled);
 }
 
-/** The newest answers, and the older ones that the log can only distinguish by their words. */
+/** The newest answers, and the older answers that the log can distinguish only by their words. */
 function answersToRead(log: SessionLog, nodes: readonly NodeRecord[]): readonly NodeRecord[] {
   const answers = nodes.filter(
     ({ role, source }) => role === "assistant" && (source === "answer" || source === "echo"),
@@ -40,7 +40,7 @@ function answersToRead(log: SessionLog, nodes: readonly NodeRecord[]): readonly 
   return [...rivals.slice(-recalledMax), ...answers.slice(-recalledMax)];
 }
 
-/** Tells the log the words of each message, and which messages echo an earlier one. */
+/** Notes in the log the words of each message, and which messages are echoes of an earlier message. */
 function noteWording(
   log: SessionLog,
   nodes: readonly NodeRecord[],
@@ -59,14 +59,14 @@ function noteWording(
   }
 }
 
-/** Whether there are several answers in one place. Only their words distinguish them. */
+/** Whether this parent has several answers, which only their words can distinguish. */
 function hasRivals({ answersBelow }: SessionLog, parent: number | null): boolean {
   return (answersBelow.get(parent ?? 0)?.length ?? 0) > 1;
 }
 
 interface RecalledMarks {
   readonly marks: ReadonlyMap<number, Marks>;
-  /** By message number: marks of an answer in the words in which its client sent it back. */
+  /** The marks of each answer as the client sent it back, by message number. */
   readonly spellings: ReadonlyMap<number, Marks>;
 }
 
@@ -102,7 +102,7 @@ export function bringsAnswers(
     links,
   }: { readonly messages: readonly LogMessage[]; readonly links: readonly Link[] },
 ): boolean {
-  // If a message is in its place, so are all messages before it.
+  // If a message is at the same place in request and log, so are all messages before it.
   const { common } = findCommon(log, links);
   return messages.slice(common).some(({ role }) => role === "assistant");
 }

@@ -29,8 +29,9 @@ export function mayGoOn(log: SessionLog, asked: RefreshedRequest): boolean {
 }
 
 /**
- * Whether a request has every word of the branch that it continues, including an answer. Its sender can learn nothing new from
- * the session. The ids and names of calls are not enough, and neither are a few words.
+ * Whether a request contains every word of the branch that it continues, including at least one answer. If so, its sender can
+ * learn nothing new from the session. Equal ids and names of calls are not enough, because the arguments and texts must be equal,
+ * too.
  */
 function carriesWholeBranch(
   log: SessionLog,
@@ -50,8 +51,8 @@ function carriesWholeBranch(
 }
 
 /**
- * Whether this credential has shown that it has every word of the branch, and nobody else has said anything there since. Then it
- * may ask again, go back, or compact the conversation itself.
+ * Whether a request under this credential has already contained every word of the branch, and no other tenant has used the branch
+ * since. If so, the client may also ask again, go back, or compact the conversation itself.
  */
 function isGuest(log: SessionLog, { tenant, request, hints }: RefreshedRequest): boolean {
   const named = linksIn(log, request.messages, request.links);
@@ -61,12 +62,12 @@ function isGuest(log: SessionLog, { tenant, request, hints }: RefreshedRequest):
   return parent === null || visibleOn(log, known.record.id, false)(parent);
 }
 
-/** How much a request shares with a session of its own tenant. */
+/** The messages that a request has in common with a session of its own tenant. */
 export interface Shared {
   readonly common: number;
-  /** The common part contains an answer that was recorded there. */
+  /** Whether the common messages include an answer that Plimsoll recorded in this session. */
   readonly isAnswered: boolean;
-  /** No answer in the request comes after the common part. */
+  /** Whether the common messages include the last answer in the request. */
   readonly hasLastAnswer: boolean;
 }
 

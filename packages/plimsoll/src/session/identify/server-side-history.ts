@@ -1,6 +1,6 @@
 /**
- * History that the provider keeps. A client may name an earlier answer, or single messages, instead of sending them. Plimsoll
- * reads them from its log, for counting and for edits. The client's bytes stay as they are.
+ * History that the provider keeps. Instead of sending an earlier answer or message again, a client may send only its id. Plimsoll
+ * then reads the message from its log, to count and edit it. The client's bytes stay as they are.
  */
 
 import type { NodeRecord } from "../../store/store.ts";
@@ -16,17 +16,20 @@ import {
 import type { SessionCache } from "./find-session.ts";
 import type { References } from "./provider-ids.ts";
 
-/** The messages of the whole conversation: first those that the provider keeps, then those of the request. */
+/** The messages of the whole conversation: first the messages that the provider keeps, then the messages of the request. */
 export interface WholeConversation {
   readonly messages: readonly LogMessage[];
   readonly links: readonly Link[];
   /** Number of messages that are not in the request. */
   readonly serverSideCount: number;
-  /** By index: the log's records of messages that are not in the request, or only named there. */
+  /** The log's records of messages that the request lacks or only names. The key is the index in `messages`. */
   readonly nodes: ReadonlyMap<number, NodeRecord>;
-  /** The session that the names lead to, if Plimsoll knows them. */
+  /** The session that contains the named messages. Undefined if the request names none, or names an unknown one. */
   readonly log?: SessionLog;
-  /** Plimsoll does not know one of the names. It cannot tell what the model will see, so it must not edit anything. */
+  /**
+   * True if the request names a message that Plimsoll does not know. Plimsoll then cannot tell what the model will see, and must
+   * not edit anything.
+   */
   readonly isUnknown: boolean;
 }
 
@@ -65,7 +68,7 @@ interface Found {
   readonly node: NodeRecord;
 }
 
-/** Undefined: there is nothing of that name that this tenant may see. */
+/** Finds a message by the provider's id. Returns undefined if this tenant has no message with that id. */
 type Find = (name: string) => Promise<Found | undefined>;
 
 async function findNode(
@@ -86,7 +89,10 @@ interface ServerSideHistory {
   readonly log?: SessionLog;
 }
 
-/** The messages up to the answer that the request continues; none if it continues no answer. Undefined: the answer is unknown. */
+/**
+ * The messages up to the answer that the request continues. An empty list if it continues no answer, and undefined if Plimsoll
+ * does not know the answer.
+ */
 async function findHistory(
   find: Find,
   continues: string | undefined,
@@ -96,7 +102,7 @@ async function findHistory(
   return found && { path: pathTo(found.log, found.node.seq), log: found.log };
 }
 
-/** By index: the messages that the request only names. Undefined: one of them is unknown. */
+/** The messages that the request only names, by their index in the request. Undefined if Plimsoll does not know one of them. */
 async function findNamed(
   find: Find,
   messages: readonly LogMessage[],
@@ -111,7 +117,10 @@ async function findNamed(
   return named;
 }
 
-/** Puts the messages that the provider keeps before those of the request, and fills in those that it only names. */
+/**
+ * Puts the messages that the provider keeps before the messages of the request. Where the request only names a message, inserts
+ * that message.
+ */
 function joined(
   { wire, messages }: OwnMessages,
   { path, log: historyLog }: ServerSideHistory,

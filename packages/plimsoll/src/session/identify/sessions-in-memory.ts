@@ -1,4 +1,7 @@
-/** The sessions in memory, found by id, by the client's name or by their answers. The least recently used are dropped. */
+/**
+ * The sessions in memory, found by id, by the client's name or by their answers. If there are too many, the least recently used
+ * are dropped.
+ */
 
 import type { BranchState, SessionLog } from "../log/log.ts";
 
@@ -6,7 +9,7 @@ export interface SessionShelf {
   put(log: SessionLog): void;
   get(id: string): SessionLog | undefined;
   byClientKey(tenant: string, wire: string, clientKey: string): string | undefined;
-  /** Ids of sessions that recorded an answer with one of these hashes (`Link.talk`). Sessions with the first hash come first. */
+  /** Ids of sessions that recorded an answer with one of these hashes (`Link.talk`). The ids are in the order of the hashes. */
   byAnswers(query: ShelfQuery): ReadonlySet<string>;
   /** Call this when messages were added, so that the next request finds the session. */
   noteAnswers(log: SessionLog): void;
@@ -29,7 +32,7 @@ export interface ShelfLimits {
 interface SessionEntry {
   readonly log: SessionLog;
   readonly keys: Set<string>;
-  /** Answers up to this message number are in the index. */
+  /** The index contains the answers up to and including this message number. */
   noted: number;
   messages: number;
 }
@@ -51,7 +54,7 @@ export function createSessionShelf(limits: ShelfLimits): SessionShelf {
     if (entry?.log !== log) return;
     messageCount += log.nodes.size - entry.messages;
     entry.messages = log.nodes.size;
-    // A session with a client's name is found by that name.
+    // If the client has named the session, requests find it by that name and not by its answers.
     if (log.record.clientKey === undefined) index.note(entry);
   };
 
@@ -68,7 +71,7 @@ export function createSessionShelf(limits: ShelfLimits): SessionShelf {
     entries.size > limits.maxSessions ||
     index.size > limits.maxKeys ||
     messageCount > limits.maxMessages;
-  /** Drops sessions a moment later, because a caller that has just been given a session must first mark it as busy. */
+  /** Drops sessions a moment later, because a caller that has just received a session needs time to mark it as busy. */
   const letGoSoon = (): void => {
     if (isFull()) setImmediate(letGo);
   };
@@ -169,7 +172,7 @@ function isInUse({ inFlight, isChanged, summariesUnderWay }: BranchState): boole
   return inFlight > 0 || isChanged || summariesUnderWay > 0;
 }
 
-/** Whether work on this session is running or not stored yet. It would be lost if the session were dropped. */
+/** Whether this session has running turns or unsaved data, which would be lost if the session were dropped. */
 function isBusy(log: SessionLog): boolean {
   const { unsaved, isSaving, isMemoryChanged, users, editing, branches } = log;
   return (

@@ -1,4 +1,4 @@
-/** Stores answers as their client sends them back: the first spelling that differs from the model's own. */
+/** If a client sends an answer back in a spelling that differs from the model's, stores the first such spelling. */
 
 import { packBody } from "../../store/body.ts";
 import type { Write } from "../../store/store.ts";
@@ -12,7 +12,7 @@ export interface NamedRequest {
   readonly serverSideCount: number;
 }
 
-/** Number of known messages to check. Older ones were checked when their answers first came back. */
+/** Number of known messages to check, newest first. Plimsoll checked older messages when the client first sent them back. */
 const newestAnswers = 16;
 
 export function keepSpellings(

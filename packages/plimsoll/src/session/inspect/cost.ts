@@ -11,9 +11,9 @@ import type { Store, TurnRecord } from "../../store/store.ts";
 import type { PricesOf } from "../measure/prices.ts";
 
 export interface ModelCost extends CostFigures {
-  /** `provider/model`. */
+  /** The model as `provider/model`. */
   readonly model: string;
-  /** The source of its prices, and the date when they were read. Absent: no prices are known. */
+  /** The source of the model's prices, and the date on which they were read. Undefined if no prices are known. */
   readonly prices?: { readonly source: string; readonly date: string };
 }
 
@@ -28,7 +28,9 @@ const maxTurns = 100_000;
 const maxSessions = 1000;
 const sessionsPerPage = 100;
 
-/** One session, or all sessions of a tenant. `tenant` undefined: the owner, who sees all tenants. */
+/**
+ * One session, or all sessions of a tenant. If `tenant` is undefined, the sessions of all tenants, which only the owner may see.
+ */
 export type CostOf = { readonly session: string } | { readonly tenant: string | undefined };
 
 type Turns = Pick<Store, "turns">;
@@ -83,7 +85,7 @@ function reportOf(
     for (const turn of turns.toReversed()) {
       const list = pricesOf({ provider: turn.provider ?? "", model: turn.model });
       const figures = costOfTurn(paid(turn, lastOf.get(turn.branch) ?? none), list);
-      // Not the reported usage, which covers all rounds of the turn.
+      // Prefers Plimsoll's count, because the reported usage is the sum of all inner rounds of the turn.
       const lastTokens = turn.tokensAfter ?? turn.usage?.inputTokens ?? 0;
       lastOf.set(turn.branch, { lastTokens, lastBefore: turn.tokensBefore ?? lastTokens });
       all = addFigures(all, figures);
@@ -102,7 +104,7 @@ function reportOf(
 type LastTurn = Pick<PaidTurn, "lastTokens" | "lastBefore">;
 const none: LastTurn = { lastTokens: 0, lastBefore: 0 };
 
-/** A turn that never reached a provider costs nothing. */
+/** The facts that determine the cost of a turn. A turn that never reached a provider costs nothing. */
 function paid(turn: TurnRecord, last: LastTurn): PaidTurn {
   const { usage, measurement, outcome, status } = turn;
   const isSent = usage !== undefined || (status !== "failed" && outcome !== "refused");

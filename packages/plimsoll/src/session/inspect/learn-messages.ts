@@ -1,6 +1,6 @@
 /**
- * Learns the facts about messages that a picture of the window needs. It reads each body from the store once, and remembers a
- * sketch of the message. If edits replaced parts of a message, it also remembers the size after that.
+ * Learns the facts about messages that a picture of the window needs. Plimsoll reads each body from the store once, and remembers
+ * a sketch of the message. If edits replaced parts of a message, Plimsoll also remembers its new size.
  */
 
 import { BoundedMap } from "../../bounds/bounded-map.ts";
@@ -33,7 +33,10 @@ export function noneLearned<T>(): BoundedMap<string, T> {
   return new BoundedMap({ entries: maxSketches });
 }
 
-/** Number of bodies that the store reads at a time. Several such readings run while Plimsoll works on earlier ones. */
+/**
+ * Number of bodies in one read of the store. The store already performs the next few reads while Plimsoll processes the bodies of
+ * earlier ones.
+ */
 const bodiesAtOnce = 200;
 const readingsAtOnce = 4;
 
@@ -43,7 +46,7 @@ interface Unlearned {
   readonly nodes: readonly NodeRecord[];
 }
 
-/** Contract: afterwards `sketches` contains every message that the store can provide, by its hash. */
+/** Contract: afterwards `sketches` contains a sketch of every message whose body the store has, by the hash of the message. */
 export async function learnSketches(
   { store, areas }: Pick<LearningWorld, "store" | "areas">,
   { session, wire, nodes }: Unlearned,
@@ -64,7 +67,7 @@ interface Step {
   readonly bodies: ReadonlyMap<number, Uint8Array>;
 }
 
-/** Reads the bodies of these messages step by step, in order. The store reads on while the caller works on a step. */
+/** Reads the bodies of these messages step by step, in order. The store reads the next steps while the caller works on one. */
 async function* readInSteps(
   store: Pick<Store, "bodies">,
   session: string,
@@ -77,7 +80,7 @@ async function* readInSteps(
       session,
       some.map(({ seq }) => seq),
     );
-    // If an earlier reading fails, nobody waits for this one any more.
+    // If an earlier read fails, nobody awaits this one any more, so its error must be caught here.
     reading.catch(() => undefined);
     readings.push(reading);
   };
@@ -96,19 +99,19 @@ function stepsOf<T>(all: readonly T[]): readonly (readonly T[])[] {
   );
 }
 
-/** A message as the model sees it, after edits replaced parts of it. */
+/** Facts about a message as the model sees it, after edits have replaced parts of it. */
 export interface Replaced {
   readonly tokens: number;
 }
 
-/** Identifies the message, the edits that replace parts of it, and the model that counts. */
+/** Identifies the message, the edits that replace parts of it, and the model whose tokenizer counts. */
 export function replacedKey({ session, nodes, replacing, lastTurn }: Place, index: number): string {
   const node = nodes[index];
   const edits = node === undefined ? [] : (replacing.get(looseChainOf(node)) ?? []);
   return [session, node?.seq, lastTurn?.model, ...edits.map(({ seq }) => seq)].join(" ");
 }
 
-/** Contract: afterwards `replaced` contains every message of this place in which edits replaced parts. */
+/** Contract: afterwards `replaced` contains every message of this branch in which edits replaced parts. */
 export async function learnReplaced(
   { store, facts, targets }: Omit<LearningWorld, "areas">,
   place: Place,
@@ -131,7 +134,7 @@ function rulerOf(targets: Targets, { wire, lastTurn }: Pick<Place, "wire" | "las
   return targets.resolve(provider, wire, { model }).ruler;
 }
 
-/** The messages at these indexes, with the texts that edits have put in place of their parts. */
+/** The bodies of the messages at these indexes, after edits have replaced parts of them. */
 async function visibleBodies(
   store: Pick<Store, "bodies">,
   { session, wire, nodes, view }: Pick<Place, "session" | "wire" | "nodes" | "view">,

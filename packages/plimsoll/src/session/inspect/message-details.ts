@@ -1,4 +1,6 @@
-/** Shows messages of a session as they were said, next to what the model sees, with the edits between the two. */
+/**
+ * Shows messages of a session both in their original form and as the model sees them, with the edits that made the difference.
+ */
 
 import { shownTokens, type TokenScale } from "../../budget/token-scale.ts";
 import type { MessageDetails } from "../../message/api.ts";
@@ -22,7 +24,7 @@ export interface Range {
   readonly branch?: string;
 }
 
-/** Maximum number of messages at a time. */
+/** Maximum number of messages in one answer. */
 const mostMessages = 50;
 
 export async function detailsOf(
@@ -52,7 +54,10 @@ export async function detailsOf(
   };
 }
 
-/** The path to the first message of the range. Among several branches, takes the wanted one, or else that of the last turn. */
+/**
+ * The path of a branch that contains the first message of the range. If the caller names no branch, the branch of the last turn
+ * is tried first.
+ */
 function pathThrough(
   log: SessionLog,
   { first, branch: wanted }: Range,
@@ -74,7 +79,7 @@ function pathThrough(
   );
 }
 
-/** How the model sees the branch. */
+/** The data needed to show messages as the model sees them. */
 interface Seeing {
   readonly wire: Wire;
   readonly view: View;

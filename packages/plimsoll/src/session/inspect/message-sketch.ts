@@ -1,4 +1,7 @@
-/** A message without its bytes: the facts that a picture of the window needs. Learned once, and kept by the message's hash. */
+/**
+ * A sketch of a message: the facts that a picture of the window needs, without the content. Made once per message, and kept under
+ * the message's hash.
+ */
 
 import type { Segment, SegmentKind } from "../../message/api.ts";
 import { type Message, messageText, type Part } from "../../message/message.ts";
@@ -13,7 +16,7 @@ import {
 export interface Sketch {
   /** Roles, calls and results without their content. That is enough to find exchanges. */
   readonly bones: Message;
-  /** Shares of the message by kind, in order. They add up to 1. */
+  /** The kinds of content in the message, in order, with the share of each. The shares add up to 1. */
   readonly shares: readonly { readonly kind: SegmentKind; readonly share: number }[];
   readonly type: UnitType;
   readonly priority?: Priority;
@@ -21,7 +24,7 @@ export interface Sketch {
 }
 
 const longestBeginning = 100;
-/** In characters. This much of a text is enough to see its beginning and its type. */
+/** Number of characters to read of a text. This is enough to find its beginning and its type. */
 const looksAt = 20_000;
 
 export function sketchOf(message: Message, areas: readonly PriorityArea[]): Sketch {
@@ -69,7 +72,10 @@ function kindOf(role: Message["role"], part: Part): SegmentKind {
   return part.kind === "opaque" && part.isTools === true ? "tools" : role;
 }
 
-/** Divides a message by the length of its parts, because they are more or less in the same language. */
+/**
+ * Divides a message by the lengths of its parts. The parts have about the same number of characters per token, because they are
+ * mostly in the same language.
+ */
 function sharesOf({ role, parts }: Message): Sketch["shares"] {
   const sizes: { kind: SegmentKind; size: number }[] = [];
   for (const part of parts) {
@@ -96,7 +102,7 @@ function sizeOf(part: Part): number {
     case "tool-result":
       return part.content.reduce((sum, inner) => sum + sizeOf(inner), 0);
     default:
-      // The cost of media depends on their dimensions, not on their bytes. This is a medium size.
+      // The cost of media depends on their dimensions, not on their bytes. This is a typical value.
       return 4000;
   }
 }
@@ -109,7 +115,7 @@ function ownCopy(text: string): string {
 function beginningOf({ parts }: Message, text: string): string {
   const firstText = text
     .slice(0, longestBeginning * 4)
-    // Single spaces stay as they are, because most whitespace is single spaces.
+    // Skips single spaces, because nearly all whitespace consists of them and they need no change.
     .replaceAll(/\s{2,}|[^\S ]/g, " ")
     .trim();
   if (firstText !== "") return firstText.slice(0, longestBeginning);

@@ -1,9 +1,9 @@
-/** Messages for people to read: parts as text, cut if they are long, media and unknown parts described. */
+/** Messages in a form for people. Parts become text and are cut if they are long. Media and unknown parts are described. */
 
 import type { ShownMessage, ShownPart } from "../../message/api.ts";
 import type { Media, Message, Part } from "../../message/message.ts";
 
-/** Maximum number of characters of one part: more than anyone reads, and not enough to make a page slow. */
+/** Maximum number of characters of one part. This is more than anyone reads, but too little to make a page slow. */
 const longestPart = 65_536;
 /** Maximum number of parts of one message. */
 const mostParts = 200;

@@ -4,7 +4,7 @@ import type { CompactionEndEvent } from "../../message/event.ts";
 import type { Store } from "../../store/store.ts";
 
 const pageEvents = 500;
-/** Maximum number of receipts. Only the newest are returned, because people ask for those. */
+/** Maximum number of receipts. If there are more, only the newest are returned. */
 const receiptsMax = 1000;
 
 /** The receipts of a session, oldest first. */

@@ -1,4 +1,7 @@
-/** Rebuilds the newest request of a session as the model sees it: its preamble, and the view up to its tip. */
+/**
+ * Rebuilds the newest request of a session as the model sees it: the preamble, and the view up to the last message of that
+ * request.
+ */
 
 import type { JsonObject } from "../../message/json.ts";
 import type { Store } from "../../store/store.ts";

@@ -12,10 +12,10 @@ export interface SessionStatus {
   readonly createdAt: string;
   readonly updatedAt: string;
   readonly turns: number;
-  /** Messages of the conversation. `messagesShown` counts those that the model still sees. */
+  /** Number of messages of the conversation. `messagesShown` is the number of messages that the model still sees. */
   readonly messages: number;
   readonly messagesShown: number;
-  /** The context as it was last sent. */
+  /** Figures of the last request. Undefined if nothing was sent yet. */
   readonly context?: TurnFigures;
   readonly editsMade: number;
   readonly editsThatHold: number;
@@ -32,7 +32,9 @@ export interface SessionStatus {
 
 export type StatusStore = Pick<Store, "snapshot" | "turns" | "events">;
 
-/** Maximum number of handles. Newer ones cover the content of older ones, or a search finds it. */
+/**
+ * Maximum number of handles. Older handles are rarely needed, because newer handles include their content or a search finds it.
+ */
 const handlesMax = 20;
 
 export async function statusOf(store: StatusStore, session: SessionRecord): Promise<SessionStatus> {
@@ -81,7 +83,7 @@ interface Looked {
 
 const emptyLook: Looked = { length: 0 };
 
-/** Looks at the branch that was last sent, or at the first one if there is no such branch. */
+/** Looks at the wanted branch, or at the first branch if the wanted one does not exist. */
 function lookAt(snapshot: SessionSnapshot, wanted: string): Looked {
   const log = restoreLog(snapshot);
   const [first] = log.branches.values();
@@ -103,12 +105,12 @@ function handlesIn({ edits }: View): readonly string[] {
 export interface TurnFigures {
   readonly model: string;
   readonly window: number;
-  /** The size of the window is not known, so `window` is the usual size. */
+  /** True if the size of the window is not known. `window` is then a guess. */
   readonly isWindowGuess?: true;
   readonly limit: number;
   readonly used: number;
   readonly remaining: number;
-  /** Share of the limit, in per cent. */
+  /** Share of the limit that is used, in percent. Can be above 100. */
   readonly percentage: number;
   readonly certainty: TurnRecord["measurement"]["certainty"];
   readonly components: Pick<

@@ -1,4 +1,4 @@
-/** Turns as points of a history: how much of its window each one used, and what it cost. */
+/** The history of a session's turns: for each turn, how much of the window it used and how much it cost. */
 
 import type { TurnPoint } from "../../message/api.ts";
 import { moneyOf } from "../../prompt/bill.ts";

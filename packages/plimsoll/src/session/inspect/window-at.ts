@@ -1,4 +1,4 @@
-/** Finds the content of a window picture: a branch of a stored session, its view at some point, and its last turn. */
+/** Finds the data for the picture of a window: a branch of a stored session, its view at some point, and its last turn. */
 
 import type { TokenScale } from "../../budget/token-scale.ts";
 import type { Edit } from "../../message/edit.ts";
@@ -14,16 +14,19 @@ import { scaleOf } from "../measure/branch-counters.ts";
 
 export interface PictureOptions {
   readonly branch?: string;
-  /** An earlier point. The view then has the edits of that point, but all messages, including later ones. */
+  /**
+   * The earlier point that is wanted. The view then has only the edits up to that point, but all messages, including later
+   * messages.
+   */
   readonly at?: RestorePoint;
 }
 
-/** Number of turns among which Plimsoll looks for the last one of a branch. */
+/** Plimsoll searches this many of the newest turns for the last turn of the branch. */
 const turnsBack = 50;
 
 export interface PlaceWorld {
   readonly store: Pick<Store, "snapshot" | "turns">;
-  /** Finds the log of a session in memory. Absent: the store is read. */
+  /** Finds the log of a session in memory. If this function is undefined, the log is read from the store. */
   readonly logOf?: (session: string) => Promise<SessionLog | undefined>;
 }
 
@@ -108,7 +111,7 @@ function branchOfPoint(log: SessionLog, at: RestorePoint | undefined): string | 
   return log.edits.find((edit) => edit.seq === seq)?.branch;
 }
 
-/** By message: the edits that replace parts of it. */
+/** The edits that replace parts of a message, by the chain of the message. */
 function replacingIn({ edits }: View): ReadonlyMap<string, readonly Edit[]> {
   const found = new Map<string, Edit[]>();
   for (const edit of edits) {

@@ -1,7 +1,7 @@
 /**
- * What fills the window, as a picture: every unit in the order in which the model sees it, with its tokens, the edits that
- * changed it, and the handle of anything hidden. It is made from the store alone, so that a service, a command and a report
- * show the same.
+ * The picture of a window: every unit in the order in which the model sees it, with its tokens, the edits that changed it, and
+ * the handle of any hidden content. It is made from the store alone, so that the service, the commands and the report all show
+ * the same picture.
  */
 
 import { shownTokens } from "../../budget/token-scale.ts";
@@ -31,7 +31,7 @@ export interface PictureWorld extends PlaceWorld, LearningWorld {
 export type Pictures = (session: string, options?: PictureOptions) => Promise<WindowPicture>;
 
 export function createPictures(world: PictureWorld): Pictures {
-  // The same bytes mean something else on another wire.
+  // Sketches are kept per wire, because the same bytes can mean something else on another wire.
   const byWire = new Map<string, Sketches>();
   const replaced: ReplacedMessages = noneLearned();
   const take = async (session: string, options: PictureOptions): Promise<WindowPicture> => {
@@ -52,7 +52,8 @@ export function createPictures(world: PictureWorld): Pictures {
         view.replacements.has(index) ? replaced.get(replacedKey(place, index)) : undefined,
     });
   };
-  // Callers that ask for the same picture at the same time share it. There are never more pictures under way than callers.
+  // Callers that ask for the same picture at the same time share one result. The map never has more entries than there are
+  // waiting callers.
   const underWay = new Map<string, Promise<WindowPicture>>();
   return (session, options = {}) => {
     const key = JSON.stringify([session, options]);
@@ -103,7 +104,9 @@ function draw(place: Place, learned: Learned): WindowPicture {
   };
 }
 
-/** The preamble of the last turn. System prompts and tools among the messages are shown with the messages instead. */
+/**
+ * The preamble of the last turn. If the wire has the system prompt or the tools among the messages, they are shown there instead.
+ */
 function headUnits(
   { lastTurn, nodes, scale }: Place,
   { sketchOf: sketch }: Learned,
@@ -136,7 +139,7 @@ function conversationUnits(place: Place, learned: Learned): readonly WindowUnit[
   const visibleUnits: WindowUnit[] = [...(inserts.get(-1) ?? [])];
   let index = 0;
   for (const { first, last } of splitUnits(bones)) {
-    // A gap may begin inside what looks like one unit, and end in a later one.
+    // A gap may begin in the middle of a unit and end in a later unit.
     for (let from = Math.max(index, first); from <= last; from = index) {
       const gap = gapAt.get(from);
       const to = gap === undefined ? endBefore(gapAt, from, last) : gap.last;
@@ -185,7 +188,7 @@ function largestOf(nodes: readonly NodeRecord[]): number {
   return sizes.indexOf(Math.max(...sizes));
 }
 
-/** The messages themselves as the model sees them. Edits may have replaced parts of them. */
+/** Segments of the messages in this range as the model sees them, after edits have replaced parts of them. */
 function ownSegments(
   { nodes, scale }: Place,
   { sketches, replacedAt }: Learned,
@@ -198,7 +201,7 @@ function ownSegments(
   });
 }
 
-/** The inner rounds before an answer, which the client does not see. */
+/** Segments of the inner rounds before an answer, which the client does not see. */
 function innerSegments(
   { log, view, scale, nodes }: Place,
   learned: Learned,
@@ -212,7 +215,7 @@ function innerSegments(
     const clientNodes = nodes.slice(expansion.first, expansion.last + 1);
     const sum = (some: readonly NodeRecord[]): number =>
       some.reduce((all, { tokens }) => all + tokens, 0);
-    // The answer itself is one of the inner messages.
+    // The inner messages include the answer itself, so its tokens are subtracted.
     let more = Math.max(0, sum(inner) - sum(clientNodes));
     return inner.flatMap((node) => {
       const tokens = Math.min(more, node.tokens);
@@ -239,7 +242,7 @@ function gapUnit({ nodes, scale }: Place, { first, last, text, edit }: Gap): Win
   };
 }
 
-/** By index: the texts that Plimsoll inserts after a message. */
+/** The texts that Plimsoll inserts, by the index of the message before them. */
 function insertsByIndex(place: Place): ReadonlyMap<number, readonly WindowUnit[]> {
   const { view, indexOf, scale } = place;
   const inserts = new Map<number, WindowUnit[]>();
@@ -270,7 +273,10 @@ function handleIn(edits: readonly Edit[]): string | undefined {
   return edits.flatMap(({ action }) => ("handle" in action ? (action.handle ?? []) : []))[0];
 }
 
-/** Tokens in the provider's cache. Edits since the last turn changed what it had read, and it has not read the answer yet. */
+/**
+ * Number of tokens at the beginning of the window that are in the provider's cache. They end at the first unit that was edited
+ * since the last turn, or at the last answer, which the provider has not cached yet.
+ */
 function cachedIn(
   units: readonly WindowUnit[],
   edits: readonly Edit[],

@@ -1,4 +1,4 @@
-/** Answers calls to Plimsoll's own tools for the caller that runs the tools of a library session. */
+/** Answers calls to Plimsoll's own tools in a library session, where the caller runs all other tools. */
 
 import { PlimsollError } from "../../message/error.ts";
 import type { Message, ToolCallPart } from "../../message/message.ts";
@@ -30,7 +30,7 @@ export interface AskedTurn {
 
 /**
  * Answers a call. Returns null if the call is not for one of Plimsoll's tools. Calls are answered one after the other, because
- * each gets the room that the previous ones left.
+ * each answer may only use the room that the earlier answers did not use.
  */
 export async function answerCall(
   context: Pick<TurnContext, "own" | "exclusively" | "config">,
@@ -60,7 +60,10 @@ export async function answerCall(
   });
 }
 
-/** Checks the room for an answer and takes it in one step, because other results may have taken room meanwhile. */
+/**
+ * Checks whether there is room for an answer, and reserves it in the same step, because other results may have used room
+ * meanwhile.
+ */
 function taken({ draft, budget }: AskedTurn, asked: OwnAsked, answer: OwnAnswer): AnsweredCall {
   const { offer, call } = asked;
   const whole = messageFor(asked, answer);

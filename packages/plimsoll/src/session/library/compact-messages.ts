@@ -31,10 +31,10 @@ export interface OneOffWorld extends CompactionWorld {
 export interface OneOffTask {
   readonly wire: Wire;
   readonly messages: readonly JsonObject[];
-  /** Maximum number of tokens of the messages. Tools, and a system prompt outside the messages, are not counted. */
+  /** Maximum number of tokens of all messages together. Tools are not counted, nor is a system prompt outside the messages. */
   readonly budget: number;
   readonly model?: string;
-  /** A way of counting that replaces the model's. */
+  /** The tokenizer to count with instead of the model's, and the texts of a message to count. */
   readonly count?: {
     readonly tokenizer: string;
     readonly textsOf: (message: Message) => readonly string[];
@@ -46,9 +46,9 @@ export interface OneOff {
   readonly tokensBefore: number;
   readonly tokensAfter: number;
   readonly strategies: readonly string[];
-  /** Failed attempts. */
+  /** Reasons why strategies failed. */
   readonly failures: readonly string[];
-  /** Made on request, because it takes as long as the compaction. */
+  /** Makes the receipt. It is made only on request, because it takes as long as the compaction. */
   readonly receipt: () => Promise<Receipt>;
 }
 
@@ -81,10 +81,10 @@ export async function compactOnce(world: OneOffWorld, task: OneOffTask): Promise
   };
 }
 
-/** Goals to try one after the other, as shares of the budget, because a compaction may miss its goal by a little. */
+/** Goals as shares of the budget. They are tried one after the other, because a compaction may miss its goal by a little. */
 const depths = [1, 0.8, 0.6, 0.4, 0.2];
 
-/** The first compaction that meets the budget, or else the smallest one. */
+/** The first compaction that meets the budget. If none does, the compaction with the fewest tokens. */
 async function compactTo(
   budget: number,
   world: CompactionWorld & Pick<OneOffWorld, "strategies">,

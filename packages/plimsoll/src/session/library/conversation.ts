@@ -20,14 +20,17 @@ interface Appending {
   readonly branch: string;
 }
 
-/** A session keeps the wire of its first turn, even if later turns are sent on another one. */
+/** A session keeps the wire of its first turn, even if later turns are sent on another wire. */
 export function useWire(state: SessionState, wire: Wire): void {
   state.wire ??= wire;
   if (state.log.record.wire !== state.wire.name)
     state.log.record = { ...state.log.record, wire: state.wire.name };
 }
 
-/** Adds the messages appended since the last turn to the log. A turn's cost depends on these, not on the whole conversation. */
+/**
+ * Adds the messages appended since the last turn to the log. The work for a turn depends only on these new messages, not on the
+ * whole conversation.
+ */
 export async function appendPending(
   context: Pick<TurnContext, "facts">,
   state: SessionState,
@@ -74,7 +77,9 @@ function take(
   state.totals = addMessages(state.totals, messages);
 }
 
-/** For a store and a log in memory that have diverged: reads the log from the store and adds the whole conversation to it. */
+/**
+ * Called if the log in memory no longer matches the store. Reads the log from the store and adds the whole conversation to it.
+ */
 export async function reopen(
   context: Pick<TurnContext, "sessions" | "facts" | "now">,
   state: SessionState,
@@ -122,7 +127,7 @@ async function useRuler(
   take(state, sentMessages, messages);
 }
 
-/** Continues the conversation with an answer; if the model gave several alternatives, with the first. Returns its tokens. */
+/** Adds the model's answer to the conversation, or the first answer if there are several alternatives. Returns its tokens. */
 export async function takeAnswer(
   context: Pick<TurnContext, "facts">,
   state: SessionState,

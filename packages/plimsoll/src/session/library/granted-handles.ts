@@ -1,4 +1,4 @@
-/** Results that were granted a handle: the log has them in full, and the model sees a reference. */
+/** Results that were granted only a handle. The log contains them in full, and the model sees a reference. */
 
 import type { NewEdit } from "../../message/edit.ts";
 import { errorMessage } from "../../message/error.ts";
@@ -34,14 +34,14 @@ export function isReferable(part: Part): part is ReferablePart {
 export interface Reference {
   readonly tool: string;
   readonly handle: string;
-  /** Name, in this request, of the tool that reads the handle. */
+  /** The name that the tool for reading handles has in this request. */
   readonly readingTool?: string | undefined;
   readonly brief?: Brief | undefined;
 }
 
 /**
- * Placeholder values. Before the result is in the log, neither its handle nor the name of the
- * reading tool is known. A reference with these values costs at least as much as the real one.
+ * Placeholder values. Before the result is in the log, neither its handle nor the name of the reading tool is known. A reference
+ * with these values takes at least as many tokens as the real reference.
  */
 export const anyReference = { handle: anyHandle, readingTool: "plimsoll999_read_result" };
 
@@ -56,8 +56,8 @@ export function referenceTo(part: ReferablePart, { brief = {}, ...reference }: R
 const toolBudget = "tool_budget";
 
 /**
- * The number of new messages at the end of a conversation, and the results among
- * them that were granted a handle, as tool names by call id.
+ * `newMessages`: the number of new messages at the end of the conversation. `tools`: the tool names of those new results that
+ * were granted a handle, by call id.
  */
 export interface Granted {
   readonly newMessages: number;
@@ -84,7 +84,7 @@ export async function showReferences(
 }
 
 interface GrantedResult {
-  /** Index among the new messages. */
+  /** Index of the result's message among the new messages. */
   readonly message: number;
   readonly part: number;
   readonly inner: number;
@@ -115,7 +115,10 @@ function resultsIn(
   });
 }
 
-/** Replaces results with references. Previews (`tool_output_mode`) were not part of the grant and are added only if they fit. */
+/**
+ * Replaces results with references. The room for previews (`tool_output_mode`) was not reserved, so they are added only if they
+ * fit.
+ */
 async function replace(world: FitWorld, draft: Draft, leaving: Leaving): Promise<void> {
   await draft.path.load();
   const briefs = await briefsOf(world, draft, leaving);

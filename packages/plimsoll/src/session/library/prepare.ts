@@ -1,4 +1,4 @@
-/** From appended messages to a request that can be sent: recorded, measured, made to fit. */
+/** Makes a request from the appended messages: records them, measures the request, and makes it fit. */
 
 import type { Count } from "../../budget/tokenizer.ts";
 import type { ToolDefinition } from "../../message/tool.ts";
@@ -39,7 +39,9 @@ export interface PrepareWorld extends TurnContext {
   readonly turns: TurnServices;
 }
 
-/** The same steps as a turn of the proxy, but from the session's memory instead of a request. */
+/**
+ * Takes the same steps as a turn of the proxy, but reads the conversation from the session's memory instead of from a request.
+ */
 export async function prepare(
   context: PrepareWorld,
   state: SessionState,
@@ -71,7 +73,8 @@ export async function prepare(
 }
 
 /**
- * Switches to the current log of the session. The old one may no longer match the store, or may have been evicted from memory.
+ * Switches to the current log of the session. The log that the session used so far may no longer match the store, or may have
+ * been dropped from memory.
  */
 async function followLog(context: TurnContext, state: SessionState, ruler: Ruler): Promise<void> {
   if (state.log.isAbandoned) await reopen(context, state, ruler);
@@ -96,7 +99,7 @@ interface PlacedTurn {
 interface ReadHeading extends Omit<Heading, "target"> {
   readonly targets: Draft["targets"];
   readonly head: Preamble;
-  /** Size of the text after the conversation. */
+  /** Size of the prompt sections that follow the conversation. */
   readonly tail: Count;
   readonly skills: Count;
   readonly offer?: OwnOffer;
@@ -194,7 +197,7 @@ function mainBranch(state: SessionState, at: number): ReturnType<typeof startNew
   return startNewBranch(log, { relation: "new", forkSeq: null, agent, at });
 }
 
-/** Everything a turn is made from, except the conversation. */
+/** Everything that a request consists of, except the conversation. */
 interface Heading {
   readonly options: PrepareOptions;
   readonly prompt: BuiltPrompt;
@@ -244,13 +247,13 @@ async function headOf(
   return value;
 }
 
-/** Plimsoll's tools. Whether they belong in the request is decided later. */
+/** Plimsoll's tools for this request. A later step decides whether the request includes them. */
 async function offerOf(
   context: TurnContext,
   state: SessionState,
   { options, tools, wire, target }: Heading,
 ): Promise<OwnOffer | undefined> {
-  // If the session's wire differs, no answer is in this provider's own form.
+  // If the session uses another wire, its tool searches are not in this provider's own format.
   const defersNatively = target.defersNatively && (state.wire ?? wire) === wire;
   const key = [options.tools, tools, target.ruler.key, wire.name, defersNatively];
   if (isFor(state.offer, key)) return state.offer.value;
@@ -263,7 +266,7 @@ async function offerOf(
   return value;
 }
 
-/** The tool settings in the request's further fields. If they cannot be read, Plimsoll assumes that its tools are not wanted. */
+/** The tool settings in the caller's `extra` fields. If they cannot be read, Plimsoll does not offer its own tools. */
 function plansOf(wire: Wire, { extra }: PrepareOptions): AskedTools["request"] {
   if (extra === undefined) return {};
   try {
@@ -275,7 +278,7 @@ function plansOf(wire: Wire, { extra }: PrepareOptions): AskedTools["request"] {
   }
 }
 
-/** The tool budget ends the conversation with this turn. Reports it in the same way as the guard does. */
+/** If the tool budget made this the final turn, reports that in the same way as the guard does. */
 function reportForcedEnd({ debug }: TurnContext, { draft, fitted }: Turn): void {
   if (fitted.outcome !== "final" || fitted.isFinal) return;
   const { log, turn, targets } = draft;

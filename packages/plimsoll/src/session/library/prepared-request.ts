@@ -1,4 +1,4 @@
-/** A library turn on its way to the model: the draft that is made to fit, and the resulting request. */
+/** Makes the draft of a library turn, and the request that is sent to the model once the draft fits. */
 
 import { addCounts } from "../../budget/measure.ts";
 import type { Count } from "../../budget/tokenizer.ts";
@@ -24,15 +24,17 @@ import type { Turn } from "../turn/turn.ts";
 import { searchedIn, withMessages, withSearches } from "./request-messages.ts";
 import type { PreparedTurn, SessionState } from "./state.ts";
 
-/** `toolsAllowed` and `toolsDenied` restrict which `tools` are offered. The tool budget denies calls to any others. */
+/** `toolsAllowed` and `toolsDenied` restrict which `tools` are offered. The tool budget denies the results of all other tools. */
 export interface PrepareOptions extends ToolRules {
-  /** `provider/model`, e.g. `anthropic/claude-sonnet-5`. */
+  /** The provider and the model as `provider/model`, for example `anthropic/claude-sonnet-5`. */
   readonly target: string;
   /** The wire to use if the provider has several, for example openai-responses instead of openai-chat. */
   readonly wire?: WireName;
-  /** One text, or sections. Plimsoll puts sections that change from turn to turn after the conversation. */
+  /**
+   * The system prompt, as one text or as sections. Plimsoll puts sections that change from turn to turn after the conversation.
+   */
   readonly system?: string | readonly PromptSection[];
-  /** False: the request gets no marks for the provider's cache. */
+  /** Set this to false if the request must not get cache marks. */
   readonly cacheMarks?: boolean;
   readonly tools?: readonly ToolDefinition[];
   readonly maxOutputTokens?: number;
@@ -47,13 +49,13 @@ interface Drafting {
   readonly targets: Draft["targets"];
   readonly options: PrepareOptions;
   readonly wire: Wire;
-  /** Tools that may be called. */
+  /** The caller's tools that the model may call. */
   readonly tools: readonly ToolDefinition[];
   readonly offer?: OwnOffer;
   readonly load: Path["load"];
   readonly isLast?: NonNullable<DraftRequest["isLast"]>;
   readonly prompt: BuiltPrompt;
-  /** Size of the text after the conversation. */
+  /** Size of the prompt sections that follow the conversation. */
   readonly tail: Count;
   /** Size of the skills in the system prompt. */
   readonly skills: Count;
@@ -138,9 +140,7 @@ function composed(
   );
 }
 
-/**
- * Length of the answer that the request asks for. The caller may set a thinking budget, or another length, in the further fields.
- */
+/** Length of the answer that the request asks for. The caller may set a thinking budget or another length in `extra`. */
 function outputOf(wire: Wire, options: PrepareOptions, target: Target): OutputSize {
   const written = lengthOf(options, target);
   const { extra } = options;
@@ -153,7 +153,7 @@ function outputOf(wire: Wire, options: PrepareOptions, target: Target): OutputSi
   };
 }
 
-/** Reads the settings in a request body. Empty if the body cannot be read. */
+/** Reads the settings in a request body. Returns an empty object if the body cannot be read. */
 function readPlans(wire: Wire, body: Uint8Array): Partial<WireRequest> {
   try {
     return wire.body.read(body, readSlices(body));
@@ -162,7 +162,10 @@ function readPlans(wire: Wire, body: Uint8Array): Partial<WireRequest> {
   }
 }
 
-/** If the caller gives no length, Plimsoll uses the reserve: some wires require a length, and there is no more room than this. */
+/**
+ * Maximum length of the answer. If the caller gives none, Plimsoll uses the reserve, because some wires require a length and the
+ * window has no room for more.
+ */
 function lengthOf({ maxOutputTokens }: PrepareOptions, { limit }: Target): number {
   return maxOutputTokens ?? limit.reserve;
 }
@@ -177,7 +180,10 @@ function withOutput(wire: Wire, request: JsonObject, output: OutputSize | undefi
   };
 }
 
-/** The validator reads a conversation in its own wire's format, even if the request is sent on another wire. */
+/**
+ * Converts the tools to the session's wire. The validator needs them in the same format as the conversation, even if the request
+ * is sent on another wire.
+ */
 function inWords(visibleTools: VisibleTools, from: Wire, to: Wire): VisibleTools {
   if (from === to) return visibleTools;
   const tools = visibleTools.elements.flatMap(
@@ -186,7 +192,7 @@ function inWords(visibleTools: VisibleTools, from: Wire, to: Wire): VisibleTools
   return { ...visibleTools, elements: tools.map((tool) => encodeMessage(to.tools.encode(tool))) };
 }
 
-/** The caller's tools that may be called. */
+/** Returns the caller's tools that the rules allow. */
 export function allowedTools({
   tools = [],
   ...rules
@@ -199,7 +205,7 @@ interface Composing {
   readonly targets: readonly [Target, ...Target[]];
   readonly tools: readonly ToolDefinition[];
   readonly system: readonly SystemText[];
-  /** The list of tools, if it differs from the caller's. */
+  /** The tools that Plimsoll adds to the caller's list or sends instead of it. */
   readonly visibleTools?: VisibleTools;
 }
 
@@ -219,7 +225,10 @@ function bodyOf(
   return visibleTools === undefined ? body : withVisibleTools(wire, body, visibleTools);
 }
 
-/** Plimsoll's tools follow the caller's. If some of those are deferred, Plimsoll's list replaces the caller's. */
+/**
+ * Adds Plimsoll's tools after the caller's. If some of the caller's tools are deferred, Plimsoll's list replaces the caller's
+ * list.
+ */
 function withVisibleTools(
   { fields }: Wire,
   body: JsonObject,
@@ -234,7 +243,7 @@ function withVisibleTools(
   };
 }
 
-/** The only tool offered in a turn that must be the last one. */
+/** The only tool that a final turn offers. */
 export const finalReport: ToolDefinition = {
   name: "agent__final_report",
   description: ownToolTexts.finalReport,
@@ -281,7 +290,7 @@ export function preparedTurn(state: SessionState, preparing: Preparing): Prepare
   };
 }
 
-/** The prompt with marks for the provider's cache, unless the caller does not want marks or has set its own. */
+/** The prompt with cache marks, or without them if the caller has turned marks off or has set its own marks. */
 function markedPrompt(
   { hasMarks }: Pick<SessionState, "hasMarks">,
   { opened, draft, wire, options, prompt, pricesOf }: Preparing,
@@ -314,7 +323,7 @@ function bodyBeside(
   return bodyOf(wire, composing, []);
 }
 
-/** Reads the error of a provider's client library: a status, and the provider's own body. */
+/** Reads the status and the provider's body from an error of the provider's client library. */
 export function readRejection(error: unknown): {
   readonly status: number;
   readonly body: JsonValue;

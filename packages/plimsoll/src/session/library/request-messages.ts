@@ -11,19 +11,19 @@ import type { ConversationState } from "./state.ts";
 interface VisibleMessages {
   readonly length: number;
   readonly patches: readonly Patch[];
-  /** A cache mark at the end of the last message. The text that changes from turn to turn follows it. */
+  /** A cache mark at the end of the last message. The prompt sections that change from turn to turn come after this mark. */
   readonly end?: JsonValue;
   readonly tail: string;
   /**
-   * Whether the request lists a tool. Absent if the provider does not defer tools
-   * itself, and so has no form of its own for searches.
+   * Whether the request lists a tool. Undefined if the provider does not defer tools itself. Such a provider has no format of its
+   * own for tool searches.
    */
   readonly isListed?: (name: string) => boolean;
 }
 
 /**
- * The list is made when the caller reads it, so that a caller that only
- * measures a turn does not wait for a copy of a long conversation.
+ * Adds the messages to the body. The list is made only when the caller reads it, because a caller that only measures a turn need
+ * not wait for a copy of a long conversation.
  */
 export function withMessages(
   body: JsonObject,
@@ -61,8 +61,8 @@ function messagesFor(
 }
 
 /**
- * Rewrites tool searches in plain form. If the provider has its own form for searches, they
- * stay in that form, but name only tools that the request lists.
+ * Rewrites tool searches as ordinary calls and results. If the provider has its own format for searches, they keep that format,
+ * but name only tools that the request lists.
  */
 export function withSearches(
   { tools: { deferral } }: Wire,
@@ -75,8 +75,8 @@ export function withSearches(
 }
 
 /**
- * Marks the last message that is not an answer. An answer that the caller
- * has begun follows the changing text and may not carry a mark.
+ * Sets a cache mark on the last message that is not an answer. The caller may have written the beginning of the next answer, but
+ * that comes after the changing sections and must not have a mark.
  */
 function withLastMarked(
   wire: Wire,
@@ -103,7 +103,8 @@ export function searchedIn(
 }
 
 /**
- * Adds the text that changes from turn to turn at the end of the conversation, but before an answer that the caller has begun.
+ * Adds the prompt sections that change from turn to turn at the end of the conversation. If the caller has written the beginning
+ * of the next answer, they come before it.
  */
 function withTail(
   wire: Wire,
@@ -121,7 +122,7 @@ function withTail(
   return messages.toSpliced(index + 1, 0, wire.edit.ownMessage({ text: tail }));
 }
 
-/** A provider signs its reasoning. Another provider cannot use it and would reject the request. */
+/** Removes reasoning, because a provider signs its reasoning, and another provider would reject a request that contains it. */
 function withoutReasoning({ role, parts }: Message): Message {
   return { role, parts: parts.filter(({ kind }) => kind !== "reasoning") };
 }

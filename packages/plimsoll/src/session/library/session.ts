@@ -42,21 +42,24 @@ export interface Session {
   /** Appends a message in any wire format or the neutral form. */
   append(message: JsonObject | Message): Promise<void>;
   prepare<Request = JsonObject>(options: PrepareOptions): Promise<PreparedTurn<Request>>;
-  /** Call this with the provider's error if it rejected the request as too long. Send the returned turn instead. */
+  /** Call this with the provider's error if the provider rejected the request as too long. Send the returned turn instead. */
   overflowed<Request = JsonObject>(error: unknown): Promise<PreparedTurn<Request> | undefined>;
-  /** Records an answer: a response, or the stream of its events. `unsaved`: the store failed; Plimsoll will try again. */
+  /**
+   * Records an answer: a response, or the stream of its events. Returns `unsaved` if the store failed. Plimsoll then tries again
+   * later.
+   */
   commit(answer: unknown): Promise<Saved>;
-  /** Answers a call to one of Plimsoll's own tools. Null: the tool is not Plimsoll's, so run it yourself. */
+  /** Answers a call to one of Plimsoll's own tools. Returns null if the tool is not Plimsoll's. Run it yourself then. */
   answer(call: ToolCallPart): Promise<AnsweredCall | null>;
-  /** Tells whether a call's result fits as it is, as a handle, or not at all. */
+  /** Decides for each tool result whether it fits whole, only as a reference with a handle, or not at all. */
   readonly toolBudget: SessionToolBudget;
-  /** Undoes an edit and all edits made together with it. Without a number: the last one. */
+  /** Undoes an edit and all edits made together with it. Without a number, undoes the last edit. */
   undo(edit?: number): Promise<Steered>;
   /** Gives the present view a name. */
   checkpoint(label?: string): Promise<string>;
   restore(point: RestorePoint): Promise<Steered>;
   compact(options?: CompactOptions): Promise<Compacted>;
-  /** A piece of work is finished: the next turn starts afresh, with a handover. */
+  /** Call this when a piece of work is finished. The next turn then starts afresh, with a handover. */
   milestone(options?: ResetOptions): Promise<void>;
   /** Starts afresh now. */
   reset(options?: ResetOptions): Promise<Compacted>;
@@ -70,11 +73,11 @@ export interface SessionSource {
   readonly log: SessionLog;
   readonly agent?: string;
   readonly priority?: 1 | 2 | 3;
-  /** Messages of the log, if an earlier session continues. */
+  /** The messages in the log, if this session was opened before. Empty for a new session. */
   readonly sentMessages: readonly JsonObject[];
 }
 
-/** The world that a session needs. */
+/** The services that a session needs. */
 export type SessionContext = SteerContext & BudgetWorld & PrepareWorld;
 
 export function createSession(
@@ -136,14 +139,14 @@ export function createSession(
       if (state.draft === undefined || sent === undefined) return null;
       const draft = await currentDraft(context, state.draft);
       const compact = (): Promise<Compacted> => steering.compact(log.record.id, {});
-      // Tools that a search finds are part of the next prepared turn.
+      // The next prepared turn lists the tools that this search finds.
       const findTools = async (query: string): Promise<OwnAnswer> => {
         const isBehindAnother = draft.branch.memory.found?.turn === draft.turn.id;
         const innerTokens = Math.max(0, budget.spent);
         const search = { query, before: sent(), innerTokens, isBehindAnother };
         const load = (): Promise<FoundTools> => loadTools(context, draft, search);
         const { answer } = await whileEditing(draft.log, load);
-        // Another process may run the next turn.
+        // Saved at once, because another process may run the next turn.
         await context.saver.save(draft.log);
         return answer;
       };

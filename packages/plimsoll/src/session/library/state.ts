@@ -27,7 +27,7 @@ export interface SessionState extends ConversationState, MadeState {
   /** The draft of the last prepared turn. */
   draft: Draft | undefined;
   sent: (() => Fitted) | undefined;
-  /** Set while the tool budget is used up: from the first denied result until the model's next answer. */
+  /** Set while the tool budget is used up, which is from the first denied result until the model's next answer. */
   denial: Denial | undefined;
 }
 
@@ -35,7 +35,7 @@ export interface SessionState extends ConversationState, MadeState {
 export interface ConversationState {
   wire: Wire | undefined;
   readonly sentMessages: JsonObject[];
-  /** One link for each message. `sumsBefore` has the sum of all messages before it. */
+  /** One link for each message. `sumsBefore` has, for each message, the sum of all messages before it. */
   readonly links: Link[];
   readonly messages: LogMessage[];
   readonly sumsBefore: Sum[];
@@ -52,7 +52,7 @@ export interface MadeState {
   offer: Remembered<OwnOffer | undefined> | undefined;
 }
 
-/** A value with the key it was made for. */
+/** A value, and the key for which it was made. */
 export interface Remembered<T> {
   readonly key: readonly unknown[];
   readonly value: T;
@@ -76,17 +76,17 @@ interface OpenRequest {
 /** `Request` is the type that the provider's client library uses for requests. It is not checked. */
 export interface PreparedTurn<Request = JsonObject> {
   readonly id: string;
-  /** How the turn was made to fit. `refused`: nothing more can be done; do not send it. */
+  /** How the turn was made to fit. If the kind is `refused`, nothing could make the turn fit, and the caller must not send it. */
   readonly outcome: {
     readonly kind: Outcome;
     readonly tokensBefore: number;
     readonly tokensAfter: number;
   };
-  /** In the target's wire format. Pass it to the provider's client library as it is. */
+  /** The request in the target's wire format. Pass it unchanged to the provider's client library. */
   readonly request: Request;
   readonly measurement: Measurement;
   /** The limit that the guard used for this turn. */
   readonly limit: Limit;
-  /** The calls in an answer to this turn, regardless of its wire. */
+  /** Returns the tool calls in an answer to this turn, whatever its wire is. */
   toolCalls(answer: unknown): readonly ToolCallPart[];
 }

@@ -29,7 +29,7 @@ import { anyReference, isReferable, referenceTo } from "./granted-handles.ts";
 import { type Output, outputOf, resultMessage, textBytes } from "./tool-output.ts";
 
 export type ToolGrant = Grant & {
-  /** The result, or the text for the model instead of it. Append this message. */
+  /** The result, or a text for the model that replaces a denied result. Append this message. */
   readonly message: Message;
 };
 
@@ -37,59 +37,60 @@ export type ToolGrant = Grant & {
 export type CallOf = Pick<ToolCallPart, "id" | "name">;
 
 /**
- * The room for results of a turn's calls, from one `prepare` to the next. Results may arrive at the same
- * time and in any order. Before the first `prepare` nothing is known, so everything is granted.
+ * The room for results of a turn's calls, from one `prepare` to the next. Results may arrive at the same time and in any order.
+ * Before the first `prepare`, Plimsoll does not know the room and grants every result.
  */
 export interface SessionToolBudget {
   /**
-   * Reserves room for a result: text, JSON, neutral parts, or an Error. A granted result takes its room at once. Append the
-   * message of the grant.
+   * Reserves room for a result: text, JSON, neutral parts, or an Error. If the result is granted, its room is taken at once.
+   * Append the message of the grant.
    */
   reserve(call: CallOf, output: unknown): ToolGrant;
-  /** Returns what `reserve` would return now, but takes no room. */
+  /** Returns the same as `reserve`, but takes no room. */
   preview(call: CallOf, output: unknown): ToolGrant;
-  /** Whether it makes sense to run this tool now. Without a name: any tool. */
+  /** Whether this tool may be called and there is still room for a result. Without a name, only the room is checked. */
   canExecute(name?: string): boolean;
   /** Counts with each configured tokenizer and returns the highest count. */
   countTokens(text: string): number;
   readonly remaining: number;
   /**
-   * A result was denied because there was no room. All further results are
-   * denied too. The next turn is the last one if there is still no room.
+   * True if a result was denied because there was no room. All further results are then denied, too. If the next turn still has
+   * no room, it is the final turn.
    */
   readonly isExceeded: boolean;
 }
 
 export interface TurnBudget {
   readonly publicApi: SessionToolBudget;
-  /** A turn is about to be sent. */
+  /** Call this when a turn is about to be sent. */
   begin(turn: BudgetedTurn): Promise<void>;
-  /** The model has answered. The provider's figure for the request now replaces the estimate. */
+  /** Call this when the model has answered. The provider's count of the request then replaces the estimate. */
   answered(answer: BudgetedAnswer): void;
   /**
-   * The view has become shorter, by this many tokens before calibration.
-   * Results gain no room, because older content was never in their way.
+   * Call this when the view has become shorter, by this many tokens before calibration. Results get no more room, because their
+   * room does not depend on older content.
    */
   freed(tokens: number): void;
   /** Tokens taken by the answer and by results since the turn was sent, in the provider's tokens. */
   readonly spent: number;
   /**
-   * Set by the first result of this turn that was denied for lack of room. Undefined in a final turn, which never has such room.
+   * Set when the first result of this turn is denied for lack of room. Always undefined in a final turn, which has no room for
+   * results anyway.
    */
   readonly denial: Denial | undefined;
   /** Size of the message in the provider's tokens. */
   weigh(message: Message): number;
-  /** Plimsoll answered a call itself and used this many tokens, in the provider's tokens. */
+  /** Call this when Plimsoll has answered a call itself. `tokens`: the size of the answer, in the provider's tokens. */
   spend(tokens: number): void;
   /** Maximum size of one answer of Plimsoll's own tools. */
   readonly answerRoom: number;
-  /** Tool names by call id, for results to show as references. Each is returned once. */
+  /** Tool names by call id, for the results that are to be shown as references. Each call is returned only once. */
   takeHandles(): ReadonlyMap<string, string>;
 }
 
 /**
- * Whether the result would be denied again, given the size of the next
- * turn. A different model, or reported usage, may leave room.
+ * Whether the denied result would be denied again, given the size of the next turn. There may be room after a change of the model
+ * or after the provider has reported usage.
  */
 export type Denial = (next: LastTurn) => boolean;
 
@@ -117,7 +118,10 @@ export interface BudgetWorld {
   readonly tokenizers: ReadonlySet<string>;
 }
 
-/** Two counts of the same head always differ a little. A denial is withdrawn only if they differ by more than this share. */
+/**
+ * Two counts of the same head always differ a little. A denial is withdrawn only if the room has grown by more than this share of
+ * the head.
+ */
 const headSlack = 0.1;
 
 export function createTurnBudget({ config, counter, tokenizers }: BudgetWorld): TurnBudget {
@@ -277,7 +281,7 @@ function roomOf({ target, projection }: Fitted, inputTokens?: number): number {
   return roomForResults(target.limit, projection, inputTokens);
 }
 
-/** Compares the best estimate at the time of the denial with the present one. */
+/** Compares the best estimate of the room at the time of the denial with the estimate for the next turn. */
 function denialOf({ target, projection }: Fitted, inputTokens?: number): Denial {
   const { tokens, head } = projection;
   const headThen = head * ((inputTokens ?? tokens) / Math.max(1, tokens));

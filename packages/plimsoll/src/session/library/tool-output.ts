@@ -26,7 +26,7 @@ export function resultMessage(
   return { role: "tool", parts: [{ kind: "tool-result", callId: id, content, isError }] };
 }
 
-/** Bytes of the content that counts as text. */
+/** Size of the result's texts in bytes. */
 export function textBytes({ content }: Output): number {
   return content.reduce((sum, part) => {
     if (part.kind === "text") return sum + Buffer.byteLength(part.text);
@@ -46,7 +46,7 @@ function jsonOf(given: unknown): string {
   }
 }
 
-/** Whether a value is a part that a result may contain. A list of anything else is JSON. */
+/** Whether a value is a part that a result may contain. A list of other values is treated as JSON. */
 function isPart(value: unknown): value is Part {
   if (!isObject(value)) return false;
   switch (value["kind"]) {

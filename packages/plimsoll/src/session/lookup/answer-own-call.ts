@@ -13,27 +13,27 @@ import type { Scope } from "./scope.ts";
 import { createSessionSearch, type SearchWorld, type SessionSearch } from "./search-session.ts";
 import { headTokens, passagesText, withinBudget } from "./write-passages.ts";
 
-/** The caller, and how much room there is for the answer. */
+/** The asker of a lookup, and the room for the answer. */
 export interface Asker extends Owner {
   /** Maximum number of tokens of the answer. */
   readonly roomTokens: number;
-  /** Messages that the model sees whole anyway. A search leaves them out. */
+  /** Whether the model already sees this message in full. A search leaves such messages out. */
   readonly isInView?: (seq: number) => boolean;
-  /** Carries out compact_context. Absent: it cannot be done here, and the answer says so. */
+  /** Carries out compact_context. If undefined, the answer says that this is not possible here. */
   readonly compact?: () => Promise<string>;
-  /** Carries out tool_search. Absent: no tools are deferred here. */
+  /** Carries out tool_search. Undefined if no tools are deferred. */
   readonly findTools?: (query: string) => Promise<OwnAnswer>;
-  /** The names of Plimsoll's tools here. Absent: their usual names. */
+  /** The names that Plimsoll's tools have in this conversation. If undefined, they have their usual names. */
   readonly nameOf?: (tool: OwnToolName) => string;
 }
 
 export interface FoundPassage {
-  /** Verbatim from the message. */
+  /** The text of the passage, word for word as in the message. */
   readonly text: string;
   /** Number of the message in its session, as in `#12`. */
   readonly number: number;
   readonly role: Role;
-  /** From 0 to 1, compared with the most relevant passage. */
+  /** Relevance from 0 to 1. The most relevant passage has 1. */
   readonly score: number;
   readonly session: string;
 }
@@ -54,15 +54,15 @@ export interface OwnAnswers {
 export interface OwnWorld {
   readonly store: Pick<Store, "archived" | "session" | "snapshot" | "bodies" | "clientSpellings">;
   readonly vectors?: SearchWorld["vectors"];
-  /** Exact for texts up to `countedChars`. */
+  /** Counts tokens. The count is exact for texts of up to `countedChars` characters. */
   readonly count: (text: string) => number;
-  /** `count` may only guess until this resolves. */
+  /** Resolves when the tokenizer is loaded. Before that, `count` may only guess. */
   readonly ready?: () => Promise<void>;
   readonly grep?: GrepOptions;
   readonly search?: Omit<SearchWorld, "store" | "vectors" | "count">;
 }
 
-/** Minimum room for an answer, in tokens. An answer in less room would be of no use. */
+/** Minimum room for an answer, in tokens. A shorter answer would be of no use. */
 const leastRoomTokens = 200;
 const budgetTokens = { usual: 2000, max: 8000 };
 /** Longer texts are counted in pieces of this many characters. Each piece adds at most one token. */
@@ -208,7 +208,7 @@ function countInPieces(count: (text: string) => number, text: string): number {
   return tokens;
 }
 
-/** Cuts a text that was not written to fit the room, such as an error message. Each step removes at least a tenth. */
+/** Shortens a text that is too long for the room, such as an error message. Each step removes at least a tenth of it. */
 function cut(text: string, roomTokens: number, count: (text: string) => number): string {
   let kept = text;
   for (let tokens = count(kept); tokens > roomTokens && kept.length > 1; tokens = count(kept)) {

@@ -1,6 +1,9 @@
 /** How much of the window the answers of Plimsoll's own tools may take. */
 
-/** Shares of the limit, and of the room that is left below it. Not all of that room, because counts are not exact. */
+/**
+ * An answer may take at most these shares of the limit and of the free room. The second share is below 1 because counts are not
+ * exact.
+ */
 const share = { ofLimit: 0.25, ofRest: 0.8 };
 
 export function answerRoom(limitTokens: number, leftTokens: number): number {

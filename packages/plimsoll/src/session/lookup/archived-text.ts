@@ -28,10 +28,10 @@ export type ArchivedText =
 
 type Bodies = Pick<Store, "bodies" | "clientSpellings">;
 
-/** Maximum number of bytes that one handle opens. The rest can be read by message number. */
+/** Maximum number of bytes that one handle opens. Messages beyond that can be read by their numbers. */
 const readableBytesMax = 64 * 1024 * 1024;
 const messagesPerStep = 64;
-/** Number of messages to search for a call. A result comes soon after its call. */
+/** Number of messages before a result that are searched for its call. A result comes soon after its call. */
 const callsBack = 8;
 
 export async function openArchived(
@@ -76,11 +76,14 @@ interface Where {
   readonly store: Bodies;
   readonly session: string;
   readonly wire: Wire | undefined;
-  /** Whether the asker may see a message. Nothing is revealed about other messages, not even the tools that they called. */
+  /** Whether the asker may see a message. If not, the asker learns nothing about it, not even which tools it called. */
   readonly isVisible?: (seq: number) => boolean;
 }
 
-/** Prefers the client's spelling of a message, because it is the client's text that was cut from the request. */
+/**
+ * If the client spells a message differently, returns the client's spelling, because that is the text that Plimsoll cut from the
+ * request.
+ */
 async function bodiesOf(
   { store, session }: Where,
   seqs: readonly number[],
@@ -92,7 +95,7 @@ async function bodiesOf(
   return clientSpellings.size === 0 ? bodies : new Map([...bodies, ...clientSpellings]);
 }
 
-/** Names for the results in a message, from the calls shortly before it. Starts with the nearest message. */
+/** The tool names for the results in a message, found in the calls shortly before it. The nearest messages are searched first. */
 async function toolsBefore(where: Where, number: number, message: Message): Promise<ToolNames> {
   const wanted = new Set(
     message.parts.flatMap((part) => (part.kind === "tool-result" ? [part.callId] : [])),
@@ -115,7 +118,7 @@ function textOf(what: string, bytes: Uint8Array): ArchivedText {
     : { kind: "other", what: readableTexts.binary(grouped(bytes.length)) };
 }
 
-/** Half a character, which UTF-8 cannot encode, becomes �. The reference counted it in the same way. */
+/** UTF-8 cannot encode half of a surrogate pair, so it becomes �. The size in the reference was counted in the same way. */
 function encoded(text: string): Uint8Array {
   return new TextEncoder().encode(text);
 }
@@ -142,8 +145,8 @@ async function openPart(where: Where, source: PartSource): Promise<ArchivedText>
 }
 
 /**
- * The text of a part, as the reference counted its size and lines. A text inside a document is a text, too. For a result with
- * several blocks, this is their texts without the JSON around them. Undefined: the part is read as its original bytes.
+ * The text of a part, with the size and the number of lines that the reference states. For a result with several blocks, this is
+ * their texts without the JSON around them. Undefined if the part has to be read as its original bytes.
  */
 function textIn(part: Part | undefined): string | undefined {
   switch (part?.kind) {
@@ -194,7 +197,7 @@ async function openRuns(where: Where, runs: Runs, bytesMax: number): Promise<Arc
   return textOf(countedMessages(numbers), Buffer.concat(pieces));
 }
 
-/** A record with more messages than any session ever had is damaged. */
+/** Maximum number of messages in a record. No session has more, so a record with more is damaged. */
 const numbersMax = 1_000_000;
 
 function numbersOf(runs: Runs): readonly number[] {
@@ -211,7 +214,7 @@ function countedMessages(numbers: readonly number[]): string {
   return `${grouped(numbers.length)} messages, #${first} to #${last}`;
 }
 
-/** Adds the calls of the message to `tools`. */
+/** The text of a message, under its number and title. Also adds the calls of the message to `tools`. */
 function entryOf(
   wire: Wire | undefined,
   number: number,

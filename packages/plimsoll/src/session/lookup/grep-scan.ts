@@ -1,4 +1,4 @@
-/** Finds the lines of a text that match a string or a pattern. Takes bytes, and returns positions in them. */
+/** Finds the lines of a text that match a string or a pattern. The text is given as bytes, and positions are byte offsets. */
 
 import { type LineMatch, longLineBytes, type MatchWindow } from "../../offload/read-matches.ts";
 import { countFeeds, lineEnd, lineStart } from "../../offload/text-bytes.ts";
@@ -9,7 +9,7 @@ export interface Scanned {
   readonly isMore: boolean;
 }
 
-/** Matches are counted up to this number. Nobody needs to know how many more there are. */
+/** Matches are counted up to this number. If there are more, the exact number is of no use. */
 const countedMax = 10_000;
 
 interface MatchCollector {
@@ -57,7 +57,7 @@ export function scanString(
   return collector.result();
 }
 
-/** Contract: may never return, because some patterns take forever. The caller must be able to stop it. */
+/** Contract: this function may never return, because some patterns take forever. The caller must be able to stop it. */
 export function scanPattern(
   bytes: Uint8Array,
   pattern: RegExp,
@@ -91,7 +91,7 @@ interface LineSearch {
 
 function scanLine(bytes: Uint8Array, place: Line, { search, from, collector }: LineSearch): void {
   const { start, end } = place;
-  // A carriage return belongs to the line feed, so `$` matches before both.
+  // A carriage return before the line feed is not part of the line, so `$` matches before it.
   const size = end - start - (bytes[end - 1] === carriageReturn && end > start ? 1 : 0);
   const text = decoded(bytes, start, start + size);
   const isLong = end - start > longLineBytes;
@@ -103,7 +103,7 @@ function scanLine(bytes: Uint8Array, place: Line, { search, from, collector }: L
     if (found === null || collector.isFull()) return;
     const { index } = found;
     const [match] = found;
-    // The match was empty. Without this step it would be found forever.
+    // After an empty match, the search must move on by one character. Otherwise it would find the same match forever.
     if (match === "") search.lastIndex += 1;
     if (isInsideCharacter(text, index)) continue;
     collector.add(() => {
@@ -121,7 +121,7 @@ function decoded(bytes: Uint8Array, start: number, end: number): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString("utf8");
 }
 
-/** There is no position in the bytes between the halves of a surrogate pair. */
+/** Whether the index is between the halves of a surrogate pair, to which no byte offset corresponds. */
 function isInsideCharacter(text: string, index: number): boolean {
   return (text.codePointAt(index - 1) ?? 0) > 0xffff;
 }

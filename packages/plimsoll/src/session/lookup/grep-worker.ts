@@ -1,4 +1,4 @@
-/** The thread that matches a model's patterns. A pattern that never ends is stopped together with the thread. */
+/** The thread that matches a model's patterns. If matching a pattern takes too long, the whole thread is stopped. */
 
 import { parentPort } from "node:worker_threads";
 import type { MatchWindow } from "../../offload/read-matches.ts";

@@ -7,7 +7,7 @@ import { type Scanned, scanString } from "./grep-scan.ts";
 import type { GrepJob } from "./grep-worker.ts";
 
 export interface GrepOptions {
-  /** In milliseconds. A pattern that takes longer is given up. */
+  /** Maximum time for matching a pattern, in milliseconds. After that, the search is given up. */
   readonly timeoutMs?: number;
   readonly idleMs?: number;
   readonly waitingMax?: number;
@@ -52,7 +52,7 @@ type Wanted =
   | { readonly kind: "string"; readonly isLiteral: boolean }
   | { readonly kind: "pattern"; readonly regExp: RegExp };
 
-/** Other dialects write `(?i)` at the start to ignore case. */
+/** Reads the pattern. Also accepts `(?i)` at the start, with which other dialects ignore case. */
 function readPattern(pattern: string): Wanted {
   if (!/[\\^$.*+?()[\]{}|]/.test(pattern)) return { kind: "string", isLiteral: false };
   const ignoresCase = pattern.startsWith("(?i)");

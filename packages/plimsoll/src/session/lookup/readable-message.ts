@@ -13,7 +13,7 @@ export function callsOf({ parts }: Message): readonly (readonly [id: string, nam
   );
 }
 
-/** The speaker of a message. It may differ from the role, because some wires carry tool results in the user's messages. */
+/** The speaker of a message. It may differ from the role, because some wires put tool results into the user's messages. */
 export function speakerOf({ role, parts }: Message): Role {
   const isResult = parts.length > 0 && parts.every(({ kind }) => kind === "tool-result");
   return isResult ? "tool" : role;
@@ -32,7 +32,7 @@ export function titleOf(message: Message, tools: ToolNames): string {
   return listed === "" ? "tool result" : `tool result of ${listed}`;
 }
 
-/** The text of a message. Calls become `[call name] arguments`; images and documents are described. */
+/** The text of a message. Calls become `[call name] arguments`. Images and documents are described. */
 export function readableText(message: Message, tools: ToolNames): string {
   const isOne = message.parts.length === 1;
   return joined(

@@ -1,4 +1,4 @@
-/** Recall over messages that are given as texts, with their numbers in the session. */
+/** Runs recall on messages that are given as texts, together with their numbers in the session. */
 
 import type { Role } from "../../message/message.ts";
 import { buildRecall, type RecallIndex, type RecallParts, recall } from "./recall.ts";
@@ -53,10 +53,10 @@ export function searchMessages(
 
 /** A message as it is sent to the search. */
 export interface SearchedMessage {
-  /** Its number in the session. */
+  /** Number of the message in the session. */
   readonly number: number;
   readonly role: Role;
-  /** For example `assistant` or `tool result of read_file`. */
+  /** The title of the message, for example `assistant` or `tool result of read_file`. */
   readonly title: string;
   readonly text: string;
 }

@@ -17,14 +17,14 @@ import {
 export interface RecallJob extends Asked {
   /** Identifies the messages to search: a branch of a session, up to its newest message. */
   readonly key: string;
-  /** The messages. Absent: they were sent before under this key. */
+  /** The messages. Undefined if the thread may already have them under this key. */
   readonly messages?: readonly SearchedMessage[];
   readonly hasVectors: boolean;
 }
 
 export type RecallAnswer =
   | { readonly kind: "found"; readonly passages: readonly SessionPassage[] }
-  /** There is no index for the key. Send the messages. */
+  /** The thread has no index for the key. Ask again with the messages. */
   | { readonly kind: "unknown" };
 
 const tokenizerId = "tiktoken:o200k_base";
@@ -53,7 +53,10 @@ async function indexFor({ key, messages, hasVectors }: RecallJob): Promise<Kept 
   return { ...indexMessages(messages, vectors === undefined ? {} : { vectors }), chars };
 }
 
-/** Drops other indexes of the same session, because nobody will ask for an older state again; then the oldest of the rest. */
+/**
+ * Drops all other indexes of the same session, because nobody will ask for an older state again. If that is not enough, drops the
+ * least recently used indexes.
+ */
 function makeRoom(key: string, chars: number): void {
   const session = key.slice(0, key.indexOf("#") + 1);
   for (const other of [...kept.keys()]) if (other.startsWith(session)) kept.delete(other);

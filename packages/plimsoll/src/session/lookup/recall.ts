@@ -27,7 +27,7 @@ import type { WordVectors } from "../../search/vectors.ts";
 import { plainWords } from "../../search/words.ts";
 
 export interface RecallParts {
-  /** Absent: no synonyms are found. */
+  /** If there are no vectors, no synonyms are found. */
   readonly vectors?: WordVectors;
 }
 
@@ -38,27 +38,27 @@ export interface RecallIndex {
   readonly places: readonly Place[];
   readonly terms: TermIndex;
   readonly items: Items;
-  /** Items that need not be repeated, because they are in the head, which never leaves the window. */
+  /** Items in the head. Passages need not repeat them, because the head always stays in the window. */
   readonly inHead: ReadonlySet<number>;
   readonly synonyms: Synonyms;
-  /** The speaker of each message, in lower case. Empty: the message does not name one. */
+  /** The speaker of each message, in lower case, or an empty string if the message names no speaker. */
   readonly speakers: readonly string[];
 }
 
 export interface RecallLimits {
   readonly budgetTokens: number;
   readonly countTokens: (text: string) => number;
-  /** By index: messages that must not appear in the results, because the asker sees them. */
+  /** Whether the message with this index must not appear in the results, because the asker sees it anyway. */
   readonly isLeftOut?: (message: number) => boolean;
 }
 
 export interface Passage {
-  /** Verbatim from the message. */
+  /** The text of the passage, word for word as in the message. */
   readonly text: string;
-  /** Its index in the searched list. */
+  /** Index of the message in the searched list. */
   readonly message: number;
   readonly role: Role;
-  /** From 0 to 1, compared with the most relevant passage of the conversation. */
+  /** Relevance from 0 to 1. The most relevant passage of the conversation has 1. */
   readonly score: number;
 }
 
@@ -86,12 +86,15 @@ export function buildRecall(messages: readonly Message[], parts: RecallParts = {
     items,
     inHead: new Set(head),
     synonyms: lazySynonyms(texts, parts.vectors),
-    // In an agent's conversation the roles say who speaks, and "Error:" or "Note:" is not a name.
+    // In an agent's conversation, the roles show who speaks, and a word such as "Error:" or "Note:" would be mistaken for a name.
     speakers: isAgents ? [] : speakersOf(texts),
   };
 }
 
-/** Contract: the passages take at most the budget. Each counts as its tokens plus 4. The most relevant passage comes first. */
+/**
+ * Contract: the passages take at most the budget. Each passage takes its own tokens plus 4. The most relevant passage comes
+ * first.
+ */
 export function recall(
   index: RecallIndex,
   query: string,
@@ -123,7 +126,10 @@ function passage(index: RecallIndex, run: Run, relevance: Float64Array): Passage
   return { text: run.text, message: run.message, role: index.roles[run.message] ?? "user", score };
 }
 
-/** A passage that is less relevant than this, compared with the best one, is not worth its tokens. */
+/**
+ * Minimum relevance of a passage, as a share of the relevance of the best passage. Less relevant passages are not worth their
+ * tokens.
+ */
 const leastRelevance = 0.1;
 /** Average number of characters per token. Counting all passages would take longer than finding them. */
 const tokenChars = 4;
@@ -142,7 +148,7 @@ function candidate(
   };
 }
 
-/** Bonus for passages by a speaker whom the query names. That speaker usually has more to say about the subject than others. */
+/** Bonus for passages by a speaker whom the query names. That speaker usually says more about the subject than other speakers. */
 const speakerFactor = 1.3;
 
 function relevanceOf(

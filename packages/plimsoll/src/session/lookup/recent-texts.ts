@@ -15,7 +15,7 @@ const idleMs = 60_000;
 
 type OpenText = Extract<ArchivedText, { kind: "text" }>;
 
-/** Keeps only texts. A message that is absent now may still arrive. */
+/** Keeps only texts. It does not remember that a message is absent, because the message may still arrive. */
 export function createOpenTexts(): OpenTexts {
   const texts = new BoundedMap<string, OpenText>({
     entries: textsMax,

@@ -1,4 +1,4 @@
-/** Opens the content that a model names by a handle or a number, within a tenant and a session. */
+/** Opens the content that a model names by a handle or a message number, if its tenant and session may see it. */
 
 import { looksLikeHandle } from "../../message/handle.ts";
 import type { ArchiveRecord, SessionRecord, Store } from "../../store/store.ts";
@@ -6,20 +6,20 @@ import { type ArchivedText, openArchived, openMessage } from "./archived-text.ts
 import { createOpenTexts } from "./recent-texts.ts";
 import type { Scope } from "./scope.ts";
 
-/** Whose content may be opened. */
+/** The tenant, session and scope whose content may be opened. */
 export interface Owner {
-  /** Undefined: the owner, who sees everything. */
+  /** Undefined for the owner of the service, who sees everything. */
   readonly tenant: string | undefined;
-  /** If set, only content of this session is opened. */
+  /** If set, only content of this session may be opened. */
   readonly session: string | undefined;
-  /** If set, only content that this branch may look up is opened. */
+  /** If set, only messages that this branch may look up can be opened. */
   readonly scope?: Scope | undefined;
 }
 
 export interface References {
   /**
-   * Contract: if anything is wrong with a reference, its content is "absent", and nobody learns why. Plimsoll only compares the
-   * reference with names in the store, and uses it for nothing else.
+   * Contract: if a name is unknown or not allowed, the content is "absent", and the caller does not learn why. Plimsoll only
+   * compares the name with names in the store, and uses it for nothing else.
    */
   open(owner: Owner, refId: string): Promise<ArchivedText>;
   close(): void;
@@ -66,7 +66,7 @@ export function createReferenceReader(store: ReferenceStore): References {
   };
 }
 
-/** A handle opens either all of its content, or nothing. */
+/** Whether the scope includes all messages of the handle. A handle opens either all of its content or nothing. */
 function isWithin(scope: Scope | undefined, { source }: ArchiveRecord): boolean {
   if (scope === undefined) return true;
   if (source.kind === "part") return scope.isVisible(source.seq);
@@ -91,7 +91,7 @@ interface Named {
   readonly number?: number;
 }
 
-/** Reads `pl_…`, `pl_…#12` and `#12`. Anything else names nothing. */
+/** Reads `pl_…`, `pl_…#12` and `#12`. Any other text is not a valid name. */
 function readReference(refId: string): Partial<Named> {
   const [, name = "", digits] = /^([^#]*)(?:#([1-9]\d{0,8}))?$/.exec(refId) ?? [];
   if (name !== "" && !looksLikeHandle(name)) return {};

@@ -11,7 +11,7 @@ export interface Scope {
   readonly isVisible: IsVisible;
 }
 
-/** For callers that name a session and no branch: the branch that was sent last. */
+/** The scope for callers that name a session but no branch. It is the scope of the branch that was sent last. */
 export async function lastScope(
   store: Pick<Store, "snapshot" | "turns" | "head">,
   session: string,

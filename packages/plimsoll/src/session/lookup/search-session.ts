@@ -27,7 +27,7 @@ export type SearchOutcome =
 
 export interface SearchLimits {
   readonly budgetTokens: number;
-  /** By number: messages that must not appear in the results. */
+  /** Whether the message with this number must not appear in the results. */
   readonly isLeftOut?: (number: number) => boolean;
   /** Only messages in this scope are searched. */
   readonly scope?: Scope | undefined;
@@ -46,16 +46,21 @@ export interface SearchWorld {
   readonly store: Pick<Store, "snapshot" | "bodies" | "clientSpellings">;
   readonly vectors?: WordVectors;
   readonly count: (text: string) => number;
-  /** In bytes. A larger session is searched in the thread. */
+  /**
+   * Maximum size in bytes of a session that is searched in the main thread. Larger sessions are searched in a separate thread.
+   */
   readonly inPlaceBytes?: number;
   readonly timeoutMs?: number;
   readonly idleMs?: number;
   readonly startWorker?: () => Worker;
 }
 
-/** In bytes. This much takes about 20 ms on the event loop. */
+/** Default of `SearchWorld.inPlaceBytes`. A search in this many bytes takes about 20 ms on the event loop. */
 const inPlaceBytes = 32_768;
-/** In bytes. Only this much of the newest messages is searched. An index is some twenty times as large as its texts. */
+/**
+ * Maximum number of bytes to search, newest messages first. There is a bound because an index is about twenty times as large as
+ * its texts.
+ */
 const searchedBytesMax = 32 * 1024 * 1024;
 const messagesPerStep = 64;
 
@@ -63,7 +68,7 @@ export function createSessionSearch(world: SearchWorld): SessionSearch {
   const thread = createJobThread<RecallAnswer>({
     startWorker: world.startWorker ?? startRecallWorker,
     timeoutMs: world.timeoutMs ?? 60_000,
-    // The thread keeps its index, which is expensive to make.
+    // A long time, because the thread keeps its index, which is expensive to make.
     idleMs: world.idleMs ?? 300_000,
     waitingMax: 16,
   });
@@ -164,7 +169,7 @@ function decodeIn(wire: Wire | undefined, bytes: Uint8Array | undefined): Messag
   return bytes === undefined ? undefined : decode(wire, bytes);
 }
 
-/** An answer is searched together with anything that its client added. `spelled`: the answer as the client sends it back. */
+/** The text of an answer, including anything that the client added to it. `spelled` is the answer as the client sends it back. */
 function textOf(message: Message, spelled: Message | undefined): string {
   const putIn = spelled === undefined ? [] : newPartsIn(spelled, message);
   return searchableText({ role: message.role, parts: [...message.parts, ...putIn] });

@@ -4,7 +4,7 @@ import { passagesHead } from "../../text/for-models.ts";
 import type { SessionPassage } from "./recall-index.ts";
 
 export interface Writing {
-  /** The name of `read_result` here. */
+  /** The name that the tool `read_result` has in this conversation. */
   readonly read: string;
   readonly budget: number;
   readonly count: (text: string) => number;
@@ -12,12 +12,12 @@ export interface Writing {
   readonly since?: number;
 }
 
-/** Tokens of the text above the passages. */
+/** Number of tokens of the text above the passages. */
 export const headTokens = 60;
 
 /**
- * Writes each passage under the number of its message. The least relevant ones are dropped if the headings need their room.
- * Undefined: there is no room for any.
+ * Writes each passage under the number of its message. If there is not enough room for the headings, the least relevant passages
+ * are dropped. Undefined if there is no room for any passage.
  */
 export function passagesText(
   passages: readonly SessionPassage[],
@@ -37,7 +37,7 @@ function entryOf({ number, title, text }: SessionPassage): string {
   return `#${number} ${title}\n${text}`;
 }
 
-/** The passages that fit into the budget by the caller's count, which may differ from the count of the search. */
+/** The passages that fit into the budget as the caller counts tokens. The search may have counted differently. */
 export function withinBudget(
   passages: readonly SessionPassage[],
   budget: number,

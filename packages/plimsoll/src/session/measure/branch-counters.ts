@@ -10,7 +10,7 @@ export interface EndedTurn {
   /** Size of the request, in the provider's tokens. */
   readonly measurement: Pick<Measurement, "total" | "tools">;
   readonly answerTokens: number;
-  /** Usage that the provider reported, if it reported any. */
+  /** The usage that the provider reported. Undefined if it reported none. */
   readonly usage?: Usage | undefined;
   readonly target: string;
   readonly calibration?: Calibration | undefined;

@@ -15,15 +15,18 @@ import type { TargetMemories } from "./target-memory.ts";
 
 export interface Calibrations {
   correct(log: SessionLog, target: Target, measured: Measurement): Measurement;
-  /** Reported tokens for each token that Plimsoll counts. */
+  /** The number of tokens that the provider reports for each token that Plimsoll counts, by component. */
   factors(log: SessionLog, target: Target): ByComponent;
-  /** The factor for new text of a conversation: the highest one so far. */
+  /** The factor for new messages of the conversation. It is the highest factor seen so far. */
   steepest(log: SessionLog, target: Target): number;
   /** Whether the provider has reported usage for this target yet, in any session. */
   isReportedFor(target: Target): boolean;
   /** Whether the provider has reported usage for this target yet, in this session or in another one. */
   isReported(log: SessionLog, target: Target): boolean;
-  /** The provider has counted a preamble before reporting any usage. `preambleRatio`: its count divided by Plimsoll's. */
+  /**
+   * Call this when the provider has counted a preamble but not reported any usage yet. `preambleRatio` is its count divided by
+   * Plimsoll's.
+   */
   expect(log: SessionLog, target: Target, preambleRatio: number): void;
   /** Learns from the tokens that a provider reported. `measured` is Plimsoll's count before correction. */
   observe(log: SessionLog, target: Target, measured: Measurement, reportedTokens: number): void;
@@ -64,7 +67,8 @@ export function createCalibrations(memories: TargetMemories): Calibrations {
       const ofSession = log.memory.calibrations[key] ?? uncalibrated;
       const ofTarget =
         memories.of(key).calibration ?? (ofSession.samples === 0 ? ofSession : uncalibrated);
-      // Requests of other sessions come between two reports of this one. Only its own reports show what was added.
+      // All sessions share the target's calibration. It does not keep the last report, because the next one may come from another
+      // session and cannot be compared with it.
       const { last: _, ...alone } = observe(ofTarget, estimated, reportedTokens);
       memories.note(key, { calibration: alone });
       const calibration = observe(ofSession, estimated, reportedTokens);
@@ -85,7 +89,7 @@ export interface ReportedRequest {
   readonly lookedUpTokens?: number | undefined;
 }
 
-/** Makes this report the basis of the branch's next projection. If the report is implausible, the projection has no basis. */
+/** Makes this report the basis of the branch's next projection. If the report is implausible, the projection uses no report. */
 export function takeBasis(
   branch: BranchState,
   { target, measured, lookedUpTokens = 0 }: ReportedRequest,
@@ -110,7 +114,10 @@ export function noteTaken(
   rememberInSession(log, { kind: "took", target, taken });
 }
 
-/** A server that cuts long requests silently may report the size after the cut, so low figures are not trusted. */
+/**
+ * Raises factors below 1 to 1. A server that silently cuts long requests may report the size after the cut, so low factors are
+ * not trusted.
+ */
 function raised({ system, tools, conversation }: ByComponent): ByComponent {
   return {
     system: Math.max(1, system),

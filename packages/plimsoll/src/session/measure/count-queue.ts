@@ -1,4 +1,4 @@
-/** The queue of the counting thread: bounded, one batch at a time, and it never throws. */
+/** The queue of the counting thread. It is bounded, counts one batch at a time, and never throws. */
 
 import { Worker } from "node:worker_threads";
 import type { Count } from "../../budget/tokenizer.ts";
@@ -7,15 +7,15 @@ import { withTimeout } from "../../workers/with-timeout.ts";
 import type { CountAnswer, CountQuestion } from "./count-worker.ts";
 
 export interface CountQueueOptions {
-  /** In milliseconds. A batch that takes longer is given up, and its thread is stopped. */
+  /** Maximum time for a batch, in milliseconds. If a batch takes longer, the thread is stopped. */
   readonly timeoutMs: number;
-  /** Maximum number of waiting characters. Beyond it, `count` gives no result. */
+  /** Maximum number of waiting characters. If there are more, `count` returns undefined. */
   readonly queuedCharsMax: number;
   readonly startWorker?: () => Worker;
 }
 
 export interface CountQueue {
-  /** Counts a text. Undefined: the thread died, took too long or cannot be started, or too much is waiting already. */
+  /** Counts a text. Returns undefined if the thread failed or took too long, or if too many characters are waiting already. */
   count(tokenizerId: string, text: string): Promise<Count | undefined>;
   close(): Promise<void>;
 }
@@ -26,9 +26,12 @@ interface Job {
   readonly settle: (count: Count | undefined) => void;
 }
 
-/** Small texts are sent together, because one message to the thread costs as much as counting 400 characters. */
+/**
+ * Maximum size of a batch in characters. Small texts are sent together, because one message to the thread takes as long as
+ * counting 400 characters.
+ */
 const batchChars = 262_144;
-/** Maximum number of failures in a row. A thread that never succeeds will not succeed the sixth time either. */
+/** Maximum number of failures in a row. After that, the thread is no longer used. */
 const failuresMax = 5;
 
 export function createCountQueue(options: CountQueueOptions): CountQueue {
@@ -50,7 +53,7 @@ export function createCountQueue(options: CountQueueOptions): CountQueue {
     });
   };
 
-  /** Counts a batch in the thread. Empty: the thread died, took too long, or cannot be started. */
+  /** Counts a batch in the thread. Returns an empty list if the thread failed or took too long. */
   const countThere = async (question: CountQuestion): Promise<readonly Count[]> => {
     try {
       const answer = await withTimeout(thread.ask(question), options.timeoutMs, tooSlow);

@@ -1,4 +1,4 @@
-/** Counts content before it joins the conversation, without waiting, and with every tokenizer that may apply to it. */
+/** Counts content before it is added to the conversation. It never waits, and uses every tokenizer that may apply. */
 
 import { findModel } from "../../budget/catalogue.ts";
 import { countables } from "../../budget/measure.ts";
@@ -10,7 +10,7 @@ import type { SessionTokenCounter } from "./token-counter.ts";
 export type NowCounter = Pick<SessionTokenCounter, "countNow" | "prepare">;
 
 export interface Scales {
-  /** Contract: counts may be guesses until this resolves. */
+  /** Loads the tokenizers. Contract: until this resolves, counts may be guesses. */
   ready(): Promise<void>;
   count(text: string): number;
   weigh(message: Message): number;
@@ -25,7 +25,10 @@ export interface Weighing {
 
 /** Longer texts are counted in pieces of this many characters. Each piece adds at most one token. */
 const pieceChars = 8192;
-/** Maximum number of characters to count; the rest is guessed. A text that is longer than this will not fit anyway. */
+/**
+ * Maximum number of characters to count. The count of all further characters is guessed, because such a long text will not fit
+ * anyway.
+ */
 const countedCharsMax = 4 * 1024 * 1024;
 const usualTokenizer = "tiktoken:o200k_base";
 

@@ -1,4 +1,7 @@
-/** Hashes of a message: its essence, which stays the same if clients spell it differently; its words; and its pieces. */
+/**
+ * Computes hashes of a message: of its essence, which stays the same if a client spells the message differently, of its words,
+ * and of its single texts and calls.
+ */
 
 import { canonicalJson, type JsonValue } from "../../message/json.ts";
 import type { Message, Part, ToolCallPart } from "../../message/message.ts";
@@ -9,10 +12,10 @@ import type { Marks } from "../log/log.ts";
 const reminder = /^\s*<system-reminder>/;
 
 /**
- * Hash of a message's content, without the details that clients change. Texts count in one Unicode form, trimmed. Reasoning and
- * reminders do not count. A message with calls counts only by their names and ids, because a client may spell the arguments
- * differently. A server that numbers its calls gives several answers the same essence; their words distinguish them. Null: the
- * message has no content that counts.
+ * Hash of a message's content, without the details that clients change. Texts are trimmed and converted to one Unicode form.
+ * Reasoning and reminders are ignored. If the message has calls, only their names and ids are hashed, because a client may spell
+ * the arguments differently. If a server numbers its calls, several answers may have the same essence, and only their words
+ * distinguish them. Null if nothing is left to hash.
  */
 export function essenceOf(role: Message["role"], parts: readonly Part[]): string | null {
   const calls = namedCalls(parts);
@@ -28,7 +31,10 @@ export function essenceOf(role: Message["role"], parts: readonly Part[]): string
   return essentials.length === 0 ? null : hashOf(essentials);
 }
 
-/** The calls of a message, if every call has an id. Otherwise empty: without an id, the arguments of a call count, too. */
+/**
+ * The calls of a message, if every call has an id. Otherwise the list is empty, because without an id a call can be recognised
+ * only by its arguments.
+ */
 function namedCalls(parts: readonly Part[]): readonly ToolCallPart[] {
   const calls = callsIn(parts);
   return calls.every(({ id }) => id !== "") ? calls : [];
@@ -38,10 +44,10 @@ function callsIn(parts: readonly Part[]): readonly ToolCallPart[] {
   return parts.filter((part) => part.kind === "tool-call");
 }
 
-/** In characters. A shorter text occurs again and again, so it proves nothing. */
+/** Minimum length in characters of a text that identifies an answer. Shorter texts occur too often. */
 const shortestMark = 16;
 
-/** The marks by which Plimsoll recognises an answer that its client spells or places differently. */
+/** The hashes by which Plimsoll recognises an answer that the client has spelled differently or moved. */
 export function marksOf({ role, parts }: Message): Marks | undefined {
   if (role !== "assistant") return undefined;
   const calls = callsIn(parts).map(wordsOfCall);
@@ -62,7 +68,7 @@ function hashOf(essentials: unknown): string {
   return shortHash(JSON.stringify(essentials));
 }
 
-/** Ignores whitespace, because clients join texts and wrap them differently. */
+/** The text without whitespace, because clients may join texts or wrap lines differently. */
 function wordsOfText(text: string): readonly string[] {
   const words = text.normalize("NFC").replaceAll(/\s+/g, "");
   return words === "" ? [] : [words];
@@ -101,7 +107,7 @@ export function newPartsIn(spelled: Message, { parts }: Message): readonly Part[
   });
 }
 
-/** A random id has at least this many digits and capital letters. Such an id does not occur twice by chance. */
+/** A random id has at least this many digits and capital letters together. Such an id does not occur twice by chance. */
 const drawnLength = 6;
 
 /** Whether a server made this id by counting up, as in `call_0` and `functions.read:12`. Other answers may have the same id. */

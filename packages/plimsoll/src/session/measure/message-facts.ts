@@ -28,9 +28,9 @@ export interface Ruler {
   readonly key: string;
   readonly tokenizer: string;
   readonly media: MediaRule;
-  /** Tokens that the provider adds before a list of tools. */
+  /** Number of tokens of the text that the provider adds before a tool list. */
   readonly toolPromptTokens?: number | undefined;
-  /** Tokens that a schema takes for each token of its JSON text. */
+  /** Number of tokens that the provider counts for each token of a schema's JSON text. */
   readonly schemaFactor?: number | undefined;
   /** The texts to count for a message, if they differ from the texts that are counted by default. */
   readonly textsOf?: (message: Message) => readonly string[];
@@ -40,7 +40,7 @@ export interface FactsReader {
   learn(wire: Wire, messages: readonly Uint8Array[], ruler: Ruler): Promise<readonly LogMessage[]>;
   /** Counts messages that are not in any log yet. */
   weigh(messages: readonly Message[], ruler: Ruler): Promise<readonly number[]>;
-  /** Counts a system prompt that is outside of the messages. It is given as JSON text. */
+  /** Counts a system prompt that is not one of the messages. The prompt is given as JSON text. */
   countSystem(wire: Wire, json: string, ruler: Ruler): Promise<Count & { isGuess: boolean }>;
   /** Counts tool schemas, given as JSON text. */
   countTools(json: string, ruler: Ruler): Promise<Count & { isGuess: boolean }>;
@@ -53,22 +53,25 @@ interface Facts {
   readonly essence?: string | null;
   readonly looseIdentity?: string;
   readonly counts: Map<string, Count>;
-  /** Rulers for which counting failed, so that the count is a guess. The message is counted again next time. */
+  /**
+   * Keys of the rulers for which counting failed and the count is a guess. With these rulers, the message is counted again next
+   * time.
+   */
   readonly guessed: Set<string>;
   /** Properties that only some messages have. */
   readonly traits: Pick<LogMessage, "media" | "names" | "isCompaction" | "isTools" | "marks">;
 }
 
 const maxFacts = 200_000;
-/** In bytes. While a larger message is read, other work gets its turn between the steps. */
+/** Size in bytes above which a message is large. Between the steps of reading a large message, other work may run. */
 const largeBytes = 256 * 1024;
-/** In bytes. After this much of small messages, other work gets its turn. */
+/** After reading this many bytes of small messages, other work may run. */
 const bytesPerTick = 512 * 1024;
 
 export function createFactsReader(counter: Pick<SessionTokenCounter, "count">): FactsReader {
   const known = new BoundedMap<string, Facts>({ entries: maxFacts });
 
-  /** Reads a message that is new, or new to this ruler. Its texts are counted together with those of other messages. */
+  /** Reads a message that is new or was not counted with this ruler yet. Returns its texts, which are counted later. */
   const readOne = async (wire: Wire, unread: Unread, ruler: Ruler): Promise<Countables> => {
     const isLarge = unread.bytes.length > largeBytes;
     if (isLarge) await nextTick();
@@ -154,7 +157,10 @@ function countablesOf(message: Message, { media, textsOf }: Ruler): Countables {
 /** Most texts have about four characters per token. This is lower, because a guess should be too large rather than too small. */
 const charactersPerToken = 3.5;
 
-/** Contract: rejects only if there is no such tokenizer. Otherwise it guesses, because a request needs counts to go on. */
+/**
+ * Contract: rejects only if the tokenizer does not exist. If counting fails, it guesses, because Plimsoll cannot process a
+ * request without counts.
+ */
 async function countOrGuess(
   counter: Pick<SessionTokenCounter, "count">,
   tokenizer: string,
@@ -163,7 +169,7 @@ async function countOrGuess(
   try {
     return { counts: await counter.count(tokenizer, texts), isGuess: false };
   } catch (error) {
-    // A tokenizer that does not exist is a mistake in the configuration, and is reported.
+    // A PlimsollError means that the configuration names a tokenizer that does not exist, so it is reported.
     if (PlimsollError.is(error)) throw error;
     const counts = texts.map(
       ({ length }): Count => ({
@@ -184,7 +190,7 @@ interface Unread {
 
 interface Parsed {
   readonly json: JsonObject;
-  /** Whether parsing loses part of the message, so that only its bytes distinguish it from other messages. */
+  /** Whether parsing the JSON loses information. If so, Plimsoll can tell the message from others only by its bytes. */
   readonly isOdd: boolean;
   readonly hasNull: boolean;
 }
@@ -198,7 +204,7 @@ function parseMessage(wire: Wire, bytes: Uint8Array): Parsed {
   }
   const text = decoder.decode(bytes);
   const numbers = oddNumber.test(text) ? keepLongNumbers(wire, text) : undefined;
-  // JSON in the form that JSON.stringify writes never repeats a key.
+  // If JSON.stringify gives the same text again, the text contains no repeated keys.
   const isUsual = JSON.stringify(value) === text;
   const isOdd = !isUtf8(bytes) || numbers?.hasRounded === true || (!isUsual && repeatsKey(text));
   return { json: numbers?.json ?? json, isOdd, hasNull: text.includes("null") };
@@ -206,10 +212,10 @@ function parseMessage(wire: Wire, bytes: Uint8Array): Parsed {
 
 const decoder = new TextDecoder();
 const longNumber = /[0-9]{16}/;
-/** Matches digits that may belong to a number too long for a double. Most texts have none, and are not parsed twice. */
+/** Matches digits that may belong to a number too long for a double. A text without such digits is not parsed a second time. */
 const oddNumber = /[0-9.]{16}|[0-9][eE][+-]?[0-9]/;
 
-/** Keeps ids apart that differ only beyond 2^53, although JSON.parse reads them as the same number. */
+/** Keeps long numbers as text. JSON.parse would read different ids above 2^53 as the same number. */
 function keepLongNumbers(
   wire: Wire,
   text: string,

@@ -1,8 +1,9 @@
 /**
- * Asks providers to count preambles. A preamble that fills a good part of the window decides how much fits into the first turns,
- * and Plimsoll's estimate of it may be far off. If the provider counts free of charge, Plimsoll asks once for each list of tools.
- * The estimate itself does not change, so that it can be compared with those of later turns. Instead, the session's correction
- * starts from the provider's count. After the first report of usage, Plimsoll no longer needs to ask.
+ * Asks providers to count preambles. If a preamble fills a large share of the window, its size determines how much fits into the
+ * first turns. But Plimsoll's estimate of this size may be far off. If the provider counts free of charge, Plimsoll asks once for
+ * each list of tools. The estimate itself does not change, so that it can be compared with the estimates of later turns. Instead,
+ * the provider's count sets the first correction factor of the session. After the first report of usage, Plimsoll no longer needs
+ * to ask.
  */
 
 import { BoundedMap } from "../../bounds/bounded-map.ts";
@@ -15,7 +16,10 @@ import type { Calibrations } from "./calibrations.ts";
 import type { Preamble } from "./preamble.ts";
 import type { Target } from "./target.ts";
 
-/** Sends a body to the provider's counting endpoint with the client's own key. Undefined: there is no count. */
+/**
+ * Sends a body to the provider's counting endpoint with the client's own key. Resolves to undefined if the provider gives no
+ * count.
+ */
 export type CountTokens = (path: string, body: Uint8Array) => Promise<number | undefined>;
 
 export interface AskedPreamble {
@@ -28,13 +32,15 @@ export interface AskedPreamble {
 
 export interface PreambleCounts {
   /**
-   * The provider's count of a preamble divided by Plimsoll's. 1 if the provider gives no count, or has reported usage already.
-   * Contract: never rejects, and takes no longer than the request can wait.
+   * The provider's count of a preamble divided by Plimsoll's. The ratio is 1 if the provider gives no count or has already
+   * reported usage. Contract: never rejects, and takes at most two seconds.
    */
   ratio(preamble: Preamble, asked: AskedPreamble): Promise<number>;
 }
 
-/** Share of the limit above which Plimsoll asks. A smaller preamble decides nothing. */
+/**
+ * Plimsoll asks only if the preamble takes at least this share of the limit. For a smaller preamble, the error does not matter.
+ */
 const askedFrom = 0.25;
 const waitMs = 2000;
 const maxPreambles = 1000;

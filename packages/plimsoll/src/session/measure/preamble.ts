@@ -1,4 +1,4 @@
-/** Tokens of a request by component: the preamble (system prompt, tool schemas) and the conversation. */
+/** Counts the tokens of a request by component: the preamble (system prompt and tool schemas) and the conversation. */
 
 import { BoundedMap } from "../../bounds/bounded-map.ts";
 import { addCounts, type Measurement, measurement } from "../../budget/measure.ts";
@@ -14,7 +14,7 @@ import type { Target } from "./target.ts";
 
 /** Everything before the conversation. It rarely changes, so it is stored once per content. */
 export interface Preamble {
-  /** Undefined if there is neither a system prompt nor a tool. */
+  /** Hash of the preamble. Undefined if the request has neither a system prompt nor tools. */
   readonly hash?: string;
   readonly bytes: Uint8Array;
   readonly system: Count;
@@ -38,7 +38,7 @@ interface PreambleText {
   readonly tools?: string | undefined;
 }
 
-/** Maximum number of preambles to remember. One stays the same for hundreds of turns. */
+/** Maximum number of preambles to remember. A preamble usually stays the same for hundreds of turns. */
 const maxPreambles = 500;
 
 export function createPreambleReader(facts: FactsReader): PreambleReader {
@@ -91,7 +91,7 @@ function checkJson(text: string): string {
   }
 }
 
-/** Stored as `{"system":…,"tools":…}`, with the client's own text of both. */
+/** The preamble in the form in which it is stored: `{"system":…,"tools":…}`, with the client's own text in both fields. */
 function packPreamble({ system, tools }: PreambleText): Pick<Preamble, "hash" | "bytes"> {
   if (system === undefined && tools === undefined) return { bytes: new Uint8Array() };
   const fields = [
@@ -103,8 +103,8 @@ function packPreamble({ system, tools }: PreambleText): Pick<Preamble, "hash" | 
 }
 
 /**
- * The preamble as it is stored with a turn. Some wires have the system prompt among the messages. If this turn brought a
- * different one from the log's, the new one is stored in the preamble, as `"leading"`.
+ * The preamble as it is stored with a turn. Some wires have the system prompt among the messages. If this turn's system prompt
+ * differs from the one in the log, the new one is stored in the preamble, as `"leading"`.
  */
 export function storedPreamble(
   preamble: Pick<Preamble, "hash" | "bytes">,
@@ -123,7 +123,7 @@ export interface Spoken {
   readonly messages: readonly JsonObject[];
 }
 
-/** Builds a body of the wire with a stored preamble. */
+/** Builds a request body from a stored preamble, a model and messages. */
 export function bodyWithHead(
   wire: Wire,
   preamble: Uint8Array | undefined,
@@ -169,7 +169,7 @@ export function storedLeadingMessages(preamble: Uint8Array | undefined): readonl
 export interface Totals {
   readonly system: Count;
   readonly conversation: Count;
-  /** Whether there were only system messages so far. Those belong to the system prompt, wherever the wire puts them. */
+  /** Whether all messages so far were system messages. Such leading messages are counted as system prompt. */
   readonly isLeading: boolean;
 }
 
@@ -185,7 +185,7 @@ export function addMessages(totals: Totals, messages: readonly LogMessage[]): To
   };
 }
 
-/** `skills` are part of the system prompt, and are listed separately. */
+/** `skills` are part of the system prompt, but are shown as a component of their own. */
 export function measureTurn(
   preamble: Preamble,
   totals: Totals,

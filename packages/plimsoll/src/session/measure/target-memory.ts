@@ -1,6 +1,6 @@
 /**
- * What all sessions together remember about a target: how its provider counts, which window it has named, and whether its server
- * fails to defer tools. It is stored apart from the sessions, so that it survives a restart.
+ * The facts about a target that all sessions share: how its provider counts, the window that the provider has named, and whether
+ * its server fails to defer tools. They are stored separately from the sessions, and survive a restart.
  */
 
 import { BoundedMap } from "../../bounds/bounded-map.ts";
@@ -23,7 +23,7 @@ export interface TargetMemories extends UnsavedMemories {
 /** Maximum number of targets. Clients choose the names of models, so the number is bounded. The oldest is forgotten. */
 const namesMax = 1000;
 
-/** `stored`: the memories that an earlier process has kept. */
+/** `stored` contains the facts that an earlier process stored. */
 export function createTargetMemories(
   stored: ReadonlyMap<string, object> = new Map(),
 ): TargetMemories {

@@ -12,28 +12,28 @@ import { createTargetMemories, type TargetMemories } from "./target-memory.ts";
 export interface Target {
   readonly provider: string;
   readonly model: string;
-  /** `provider/model`. */
+  /** The target as `provider/model`. */
   readonly key: string;
   readonly tenant: string;
-  /** The catalogue's name of the model, if headers turn the requested model into another one. */
+  /** Name of the model in the catalogue, if the headers of the request select a variant of the model. */
   readonly facts: string | undefined;
   readonly wire: Wire;
   readonly limit: Limit;
   readonly ruler: Ruler;
   readonly media: MediaLimits;
-  /** The provider itself defers tools until a search names them. */
+  /** Whether the provider itself defers tools until a search finds them. */
   readonly defersNatively: boolean;
-  /** Its server cuts requests that are too long without saying so. It must never be sent too much. */
+  /** Whether the server silently cuts requests that are too long. Plimsoll must never send such a server too much. */
   readonly cutsSilently: boolean;
-  /** Its server can count a request without answering it. */
+  /** Whether the server can count the tokens of a request without answering it. */
   readonly countsTokens: boolean;
-  /** The server whose rules apply in addition to those of the wire. */
+  /** The server whose rules apply in addition to the rules of the wire. */
   readonly profile: Profile | undefined;
 }
 
-/** The request that a target is wanted for. */
+/** The facts about a request that are needed to find its target. */
 export interface Wanted extends Pick<WireRequest, "model" | "maxOutputTokens"> {
-  /** The catalogue's name of the model, if headers turn the requested model into another one. */
+  /** Name of the model in the catalogue, if the headers of the request select a variant of the model. */
   readonly facts?: string;
   /** Windows are remembered per tenant, because one tenant's provider must not influence another tenant. */
   readonly tenant?: string;
@@ -41,11 +41,14 @@ export interface Wanted extends Pick<WireRequest, "model" | "maxOutputTokens"> {
 
 export interface Targets {
   resolve(provider: string, wire: Wire, request: Wanted): Target;
-  /** The targets that may be tried for a model, the requested one first. All have the same provider and wire. */
+  /** The requested target, followed by its configured fallbacks. All have the same provider and wire. */
   candidates(provider: string, wire: Wire, request: Wanted): readonly [Target, ...Target[]];
-  /** Call this when a provider names its model's window. If it is smaller than the known window, Plimsoll uses it for a while. */
+  /**
+   * Call this when a provider names its model's window. If this window is smaller than the known one, or the known one is a
+   * guess, Plimsoll uses it for an hour.
+   */
   learnWindow(target: Target, tokens: number): void;
-  /** Call this when a server does not defer tools after all. Plimsoll then stops asking it to, for a while. */
+  /** Call this when a server turns out not to defer tools. For an hour, Plimsoll then no longer asks it to. */
   distrust(target: Target): void;
   /** The same target with a smaller window, after its provider refused a request of about that size. */
   narrowed(target: Target, window: number | undefined): Target;
@@ -54,11 +57,13 @@ export interface Targets {
 /** Maximum number of targets. Clients choose the names of models, so the number is bounded. */
 const maxKnown = 1000;
 /**
- * How long Plimsoll relies on a fact that it learned about a provider, in milliseconds. A model may move to a larger window, and
- * a server may learn to defer tools.
+ * How long Plimsoll relies on a fact that it learned about a provider, in milliseconds. The time is limited because a model may
+ * get a larger window, and a server may begin to support deferred tools.
  */
 const believedForMs = { window: 60 * 60 * 1000, distrust: 60 * 60 * 1000 };
-/** Minimum size of a window in tokens. If a provider seems to name a smaller one, that is a misunderstanding. */
+/**
+ * Minimum size of a window in tokens. If a provider seems to name a smaller window, Plimsoll has probably misread its message.
+ */
 const windowMin = 256;
 
 export function createTargets(
@@ -69,7 +74,7 @@ export function createTargets(
   const known = new BoundedMap<string, Target>({ entries: maxKnown });
   const fallbacks = new Map(Object.entries(config.targets ?? {}));
 
-  /** A clock that was ahead when the memory was stored must not make it valid for longer. */
+  /** Whether a time is in the future by at most `mostMs`. A later time was stored while the clock was wrong. */
   const isBefore = (until: number, mostMs: number): boolean =>
     until > now() && until <= now() + mostMs;
 
@@ -157,7 +162,7 @@ function rulerOf(
     key: [tokenizer, JSON.stringify(media), schemaFactor].join("\0"),
     tokenizer,
     media,
-    // This figure belongs to the catalogue's tokenizer. A configured tokenizer is exact without it.
+    // This figure belongs to the catalogue's tokenizer. A tokenizer from the configuration counts exactly without it.
     toolPromptTokens: tokenizer === facts.tokenizer ? facts.toolPromptTokens : undefined,
     schemaFactor,
   };
@@ -175,7 +180,7 @@ function learnedKey({ tenant, key }: Target): string {
   return `${tenant}\0${key}`;
 }
 
-/** Uses a provider's window if it is smaller than the known one, or if the known one is a guess. */
+/** Uses the window that the provider named or implied, if it is smaller than the known window or the known window is a guess. */
 function narrowed(target: Target, window: number | undefined, by: "named" | "refused"): Target {
   const { limit } = target;
   const isGuess = limit.windowSource === "fallback";
@@ -183,7 +188,7 @@ function narrowed(target: Target, window: number | undefined, by: "named" | "ref
   return { ...target, limit: narrowLimit(limit, window, by) };
 }
 
-/** Whether this is the wire's own vendor, at its own address. */
+/** Whether the provider is the vendor that defined this wire, at the vendor's own address. */
 function isVendors(
   provider: string,
   settings: ProviderSettings | undefined,

@@ -1,4 +1,4 @@
-/** Counts tokens for all sessions: short texts at once, long ones in a thread, and the same content only once. */
+/** Counts tokens for all sessions. Short texts are counted at once, long texts in a thread, and the same content only once. */
 
 import { createHash, hash } from "node:crypto";
 import { readFile } from "node:fs/promises";
@@ -10,9 +10,12 @@ import { createCountQueue } from "./count-queue.ts";
 
 export interface TokenCounterOptions {
   readonly cacheEntries?: number;
-  /** A text with more characters is counted in the thread. */
+  /** A text with more characters than this is counted in the counting thread. */
   readonly workerThresholdChars?: number;
-  /** Maximum number of characters that wait for the main thread. The rest is counted in the other thread. */
+  /**
+   * Maximum number of characters that may wait to be counted in the main thread. Further texts are counted in the counting
+   * thread.
+   */
   readonly backlogCharsMax?: number;
   readonly jobTimeoutMs?: number;
   readonly queuedCharsMax?: number;
@@ -21,22 +24,28 @@ export interface TokenCounterOptions {
 
 export interface SessionTokenCounter {
   /**
-   * Contract: rejects only if there is no such tokenizer. If the thread fails or takes too long, the result is an upper bound.
-   * `keys` identify the contents, if given, and save hashing them.
+   * Contract: rejects only if there is no such tokenizer. If the thread fails or takes too long, the result is an upper bound. If
+   * `keys` are given, each identifies the content of a text, so that the text need not be hashed.
    */
   count(
     tokenizerId: string,
     texts: readonly string[],
     keys?: readonly (string | undefined)[],
   ): Promise<readonly Count[]>;
-  /** The count, if it is known or quick to make: the text is short and its tokenizer is loaded. */
+  /** Counts without waiting. Returns undefined if the text is long or its tokenizer is not loaded. */
   countNow(tokenizerId: string, text: string): Count | undefined;
-  /** Loads a tokenizer before its first use. A vocabulary takes up to 0.3 s, and blocks the event loop for 80 ms of that time. */
+  /**
+   * Loads a tokenizer before its first use. Loading a vocabulary takes up to 0.3 s, and blocks the event loop for 80 ms of that
+   * time.
+   */
   prepare(tokenizerId: string): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Maximum number of texts counted at once. Tens of thousands of promises would cost more in garbage collection than counting. */
+/**
+ * Maximum number of texts counted at the same time. With tens of thousands of promises, garbage collection would take longer than
+ * counting.
+ */
 const textsPerStep = 512;
 
 export function createTokenCounter(options: TokenCounterOptions = {}): SessionTokenCounter {
@@ -98,12 +107,15 @@ export function createTokenCounter(options: TokenCounterOptions = {}): SessionTo
   };
 }
 
-/** Byte-level tokenizers never make more tokens than there are bytes. */
+/** The number of bytes is an upper bound, because byte-level tokenizers never make more tokens than there are bytes. */
 function upperBound(text: string): Count {
   return { tokens: Buffer.byteLength(text), certainty: "bound" };
 }
 
-/** The cost of counting. The unit is one character with most tokenizers. Those of Hugging Face are some thirty times slower. */
+/**
+ * The cost of counting a text. With most tokenizers, each character costs 1. Tokenizers of Hugging Face are about thirty times
+ * slower.
+ */
 function costOf(tokenizerId: string, text: string): number {
   return tokenizerId.startsWith("hf:") ? text.length * 32 : text.length;
 }
@@ -143,11 +155,14 @@ async function readJson(path: string): Promise<unknown> {
 
 interface MainThread {
   hasRoom(cost: number): boolean;
-  /** Resolves when work of this cost may start; undefined: it may start now. First come, first served, a little in each turn. */
+  /**
+   * Waits until work of this cost may start. Returns undefined if it may start now. Work starts in the order of the calls, with
+   * about `costPerTurn` in each turn of the event loop.
+   */
   pass(cost: number): Promise<void> | undefined;
 }
 
-/** Maximum cost in one turn of the event loop: about 10 ms of the worst text. */
+/** Maximum cost of the work in one turn of the event loop. Even the slowest text of this cost takes only about 10 ms. */
 const costPerTurn = 32_768;
 
 function createMainThread(backlogMax: number): MainThread {

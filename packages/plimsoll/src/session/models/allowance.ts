@@ -1,7 +1,10 @@
-/** Limits the summariser: calls per hour, money per day. The worst case is reserved before a call, and settled after it. */
+/**
+ * Limits the summariser: calls per hour, money per day. Before a call, the highest possible cost is reserved. After it, the
+ * actual cost is charged.
+ */
 
 export interface Prices {
-  /** Both or neither: with only one of the prices, no cost can be calculated. */
+  /** Set both prices or none, because the cost cannot be computed from only one of them. */
   readonly inputUsdPerMTok?: number;
   readonly outputUsdPerMTok?: number;
 }
@@ -19,7 +22,10 @@ export interface Tokens {
 export type Leave =
   | {
       readonly kind: "granted";
-      /** Call this once, when the used tokens are known. Without a figure, the worst case stays charged. */
+      /**
+       * To be called once, when the model has answered or failed. If the number of used tokens is unknown, the highest possible
+       * cost is charged.
+       */
       readonly settle: (used: Tokens | undefined) => void;
     }
   | { readonly kind: "refused"; readonly reason: string };
@@ -32,7 +38,7 @@ export interface Allowance {
 const hour = 3_600_000;
 const day = 24 * hour;
 
-/** Invariant: the times of at most `maxCallsPerHour` calls are remembered. */
+/** Invariant: remembers the times of at most `maxCallsPerHour` calls. */
 export function createAllowance(settings: AllowanceSettings, now: () => number): Allowance {
   let calls: readonly number[] = [];
   let today = Number.NaN;

@@ -1,4 +1,4 @@
-/** Asks the configured model one question over HTTP. Its errors are sentences for people and never quote the key. */
+/** Asks the configured model one question over HTTP. Its error messages are written for people and never quote the key. */
 
 import { errorMessage, PlimsollError } from "../../message/error.ts";
 import type { JsonValue } from "../../message/json.ts";
@@ -31,10 +31,13 @@ export interface Question extends Omit<OneQuestion, "model"> {
   readonly signal: AbortSignal;
 }
 
-/** In bytes. No answer within its token limit is nearly this large. */
+/** Maximum size of an answer in bytes. Answers within the token limit are much smaller. */
 const maxBytes = 4_000_000;
 
-/** Asks once: no second attempt, no redirects. Contract: rejects if the answer is not in the format of its provider. */
+/**
+ * Asks once, without a second attempt and without following redirects. Contract: rejects if the answer is not in the provider's
+ * format.
+ */
 export async function askModel(
   settings: ModelSettings,
   outside: ModelOutside,
@@ -114,7 +117,7 @@ function parsed(text: string): JsonValue | undefined {
   }
 }
 
-/** `fetch` only says "fetch failed". The reason is in its `cause`. */
+/** The message of an error. An error of `fetch` says only "fetch failed", and has the reason in its `cause`. */
 function sentenceOf(error: unknown): string {
   const cause = error instanceof Error && !PlimsollError.is(error) ? error.cause : undefined;
   if (!(cause instanceof Error)) return errorMessage(error);

@@ -1,6 +1,6 @@
 /**
- * MiniLM, or any other sentence model, which judges relevance better than word vectors. It needs a package that Plimsoll does not
- * depend on, because it takes half a gigabyte. Users who want it install it themselves.
+ * MiniLM, or any other sentence model, which judges relevance better than word vectors. It needs a package of half a gigabyte, so
+ * Plimsoll does not depend on that package. Users who want MiniLM install the package themselves.
  */
 
 import { isAbsolute, resolve } from "node:path";
@@ -10,14 +10,14 @@ import type { Embedder } from "../../search/embed.ts";
 import { withTimeout } from "../../workers/with-timeout.ts";
 
 export type MiniLmSource =
-  /** A folder with config.json, tokenizer.json and onnx/model.onnx. Nothing is downloaded. */
+  /** A folder with config.json, tokenizer.json and onnx/model.onnx. Plimsoll then downloads nothing. */
   | { readonly folder: string }
   /** A name on the Hugging Face hub. The package downloads the model once and keeps it. */
   | { readonly model: string };
 
 export interface MiniLmParts {
   readonly importModule?: (name: string) => Promise<unknown>;
-  /** In milliseconds. A batch that takes longer has failed. */
+  /** Maximum time for a batch of texts, in milliseconds. A batch that takes longer has failed. */
   readonly timeoutMs?: number;
 }
 

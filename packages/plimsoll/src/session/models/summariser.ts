@@ -1,4 +1,6 @@
-/** Summaries written by a model, within a time limit and an allowance. A failure here never makes anything else fail. */
+/**
+ * Summaries written by a model, within a time limit and an allowance. A failure of the summariser never makes anything else fail.
+ */
 
 import { type FencedText, summaryPrompt } from "../../compact/summary/prompt.ts";
 import { errorMessage } from "../../message/error.ts";
@@ -13,7 +15,7 @@ export interface SummariserSettings extends ModelSettings, Prices {
   readonly maxTokens?: number;
   /** Maximum time for one summary, in milliseconds. Default: 10,000. */
   readonly timeoutMs?: number;
-  /** Maximum cost per day, in US dollars. Applies only if the prices are known. */
+  /** Maximum cost per day, in US dollars. It has an effect only if the prices are set. */
   readonly maxUsdPerDay?: number;
   /** Maximum number of calls per hour. Default: 30. */
   readonly maxCallsPerHour?: number;
@@ -26,13 +28,13 @@ export interface SummariserOutside extends ModelOutside {
 
 export interface SummariserTask {
   readonly source: readonly FencedText[];
-  /** The text of the summary that the new one replaces. */
+  /** Text of the earlier summary, which the new summary replaces. */
   readonly earlier?: string;
   readonly maxTokens: number;
   readonly signal: AbortSignal;
 }
 
-/** The text is as the model wrote it. It must pass the survival gate (compact/summary/survival.ts) before it is used. */
+/** The summary as the model wrote it. It must pass the survival gate (compact/summary/survival.ts) before it is used. */
 export type ModelSummary =
   | { readonly kind: "text"; readonly text: string; readonly usage: Usage }
   | { readonly kind: "failed"; readonly reason: string };
@@ -44,11 +46,11 @@ export interface Summariser {
 }
 
 const defaults = { maxTokens: 1_000, timeoutMs: 10_000, maxCallsPerHour: 30 } as const;
-/** Worst case of the input: hardly any text has fewer characters per token. */
+/** Characters per token of the input in the worst case. Hardly any text has fewer. */
 const charsPerToken = 3;
-/** Worst case of the answer: no answer within its limit has more characters per token. */
+/** The most characters per token that an answer within its limit can have. A longer answer is cut. */
 const maxCharsPerToken = 16;
-/** In characters. A provider's error may repeat the request. */
+/** Maximum length of a reason in characters. There is a bound because a provider's error may quote the whole request. */
 const maxReasonChars = 300;
 
 export function createSummariser(
@@ -89,13 +91,13 @@ export function createSummariser(
   };
 }
 
-/** Undefined unless the provider has reported both figures. */
+/** The used tokens. Undefined unless the provider has reported both input and output. */
 function tokensOf(usage: Usage | undefined): Tokens | undefined {
   const isWhole = usage !== undefined && usage.inputTokens > 0 && usage.outputTokens > 0;
   return isWhole ? { inputTokens: usage.inputTokens, outputTokens: usage.outputTokens } : undefined;
 }
 
-/** Waits for work up to a time limit. Also stops waiting for work that ignores its signal. */
+/** Waits for the work until the time limit is reached or the signal aborts, even if the work itself ignores the signal. */
 async function withinTime<T>(
   run: (signal: AbortSignal) => Promise<T>,
   outer: AbortSignal,

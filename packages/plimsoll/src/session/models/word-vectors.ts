@@ -6,7 +6,7 @@ import { readWordVectors, type WordVectors } from "../../search/vectors.ts";
 const file = new URL("../../../data/words.bin", import.meta.url);
 let loading: Promise<WordVectors | undefined> | undefined;
 
-/** Contract: undefined if there is no such file. Everything works without it, but finds fewer synonyms. */
+/** Contract: returns undefined if the file does not exist. Everything works without the file, but finds fewer synonyms. */
 export function loadWordVectors(): Promise<WordVectors | undefined> {
   loading ??= readFile(file).then(readWordVectors, isMissing);
   return loading;

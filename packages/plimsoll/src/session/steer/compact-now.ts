@@ -23,7 +23,7 @@ import type { TurnContext } from "../turn/context.ts";
 import { type DraftWorld, type StoredPlace, storedDraft } from "./draft-from-store.ts";
 
 export interface CompactOptions {
-  /** How much of the middle to keep. Set either this or `budget`. */
+  /** How much to keep of the middle of the conversation. Set either `keep` or `budget`, not both. */
   readonly keep?: Keep;
   /** The number of tokens to compact to. Without `keep` and `budget`, the goal is the same as in a turn. */
   readonly budget?: number;
@@ -96,7 +96,7 @@ export async function resetNow(
   return done;
 }
 
-/** An undo pins the content that it brings back, so that no turn takes it out. A fresh start by hand takes it out anyway. */
+/** An undo pins the content that it brings back, so that no turn takes it out. A fresh start by hand ignores these pins. */
 function overUndone(strategy: Strategy): Strategy {
   return {
     ...strategy,
@@ -123,7 +123,7 @@ interface Applying {
 /** The room for a compaction, in Plimsoll's own tokens. */
 interface Room {
   readonly limit: number;
-  /** Tokens that no compaction takes out. */
+  /** Size of the fixed part, which no compaction takes out. */
   readonly head: number;
   readonly scale: TokenScale;
 }
@@ -169,12 +169,12 @@ async function applyNow(
 
 type ApplyWorld = ReportWorld & DraftWorld;
 
-/** Tokens that no compaction takes out, as Plimsoll counts them. */
+/** Size of the fixed part, which no compaction takes out, as Plimsoll counts tokens. */
 function headOf(draft: Draft, { measured: { total, conversation } }: Sized): number {
   return total - conversation + firstWordsTokens(draft);
 }
 
-/** Stores the compaction. Returns undefined if it is stored, otherwise the reason why nothing has changed. */
+/** Stores the compaction. Returns undefined on success, otherwise an error that says why nothing has changed. */
 async function keep(
   store: EditStore,
   draft: Draft,
@@ -185,7 +185,7 @@ async function keep(
     return new PlimsollError(
       "NOTHING_TO_DO",
       failure === undefined
-        ? "There is nothing to take out: the conversation is short, or the rest of it must stay."
+        ? "There is nothing to take out: the conversation is short, or all of it must stay."
         : `Nothing was taken out: ${failure}.`,
       { status: 409 },
     );

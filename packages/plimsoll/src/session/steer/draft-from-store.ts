@@ -1,4 +1,4 @@
-/** A draft from the store, as if the conversation were sent now. For looking at a conversation, and for steering it. */
+/** A draft from the store, as if the conversation were sent now. It is used to show a conversation and to steer it. */
 
 import { inOwnTokens } from "../../budget/token-scale.ts";
 import type { Count } from "../../budget/tokenizer.ts";
@@ -24,7 +24,7 @@ import type { TurnContext } from "../turn/context.ts";
 
 /** The services that steering needs. */
 export interface SteerContext extends TurnContext {
-  /** Makes the picture of a window that people see, with the sizes that it shows. */
+  /** Makes the picture of a window, which contains the sizes that people see. */
   readonly picture: Pictures;
 }
 
@@ -80,7 +80,7 @@ export async function storedDraft(context: DraftWorld, place: StoredPlace): Prom
 function headOf({ branch, lastTurn }: StoredPlace, messages: readonly LogMessage[]): Preamble {
   const scale = scaleOf(branch.record);
   const { system = 0, tools = 0 } = lastTurn?.measurement ?? {};
-  // Tools that a message brings are counted with that message.
+  // If a message contains a tool list, these tools are counted with that message.
   const brought = messages.filter(({ isTools }) => isTools === true).reduce(addMessage, nothing);
   return {
     bytes: new Uint8Array(),

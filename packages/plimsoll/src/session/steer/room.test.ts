@@ -119,7 +119,7 @@ const inTheWay: readonly (readonly [string, Scene, RegExp])[] = [
       turns: 10,
       maxTokens: 10_000,
     },
-    /part of it stays free for the answer, which leaves 25000 tokens/,
+    /some of the window must stay free for the answer, which leaves 25000 tokens/,
   ],
   [
     "the window",

@@ -14,8 +14,8 @@ export interface SteeredSize {
 }
 
 /**
- * Contract: if the view is too large, throws a PlimsollError that says by how much. A limit that comes only from a guessed window
- * refuses nothing.
+ * Contract: if the view is too large, throws a PlimsollError that says by how much. If the limit comes only from a guessed
+ * window, no size is too large.
  */
 export function checkRoom(
   world: Pick<TurnContext, "config">,
@@ -64,5 +64,5 @@ function wayOut({ isOverWindow, hasBudget, limit }: InTheWay): string {
   if (isOverWindow) return "Take something else out first, or use a model with a larger window.";
   return hasBudget
     ? `The window has room for it, but the configuration allows only ${limit} tokens (agent.context_budget, context_config). Take something else out first, or allow more.`
-    : `The window has room for it, but part of it stays free for the answer, which leaves ${limit} tokens. Take something else out first, or ask for shorter answers.`;
+    : `The window has room for it, but some of the window must stay free for the answer, which leaves ${limit} tokens. Take something else out first, or ask for shorter answers.`;
 }

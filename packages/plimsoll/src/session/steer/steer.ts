@@ -1,6 +1,6 @@
 /**
- * Steers the view by hand: undo, restore, checkpoint, pin, compact. All of them append edits; nothing is ever deleted. Content
- * that comes back into the view is pinned, so that the next turn does not take it out again.
+ * Steers the view by hand: undo, restore, checkpoint, pin, compact. Each of these appends edits, and nothing is ever deleted.
+ * Content that comes back into the view is pinned, so that the next turn does not take it out again.
  */
 
 import { shownTokens } from "../../budget/token-scale.ts";
@@ -44,11 +44,11 @@ export interface Steered {
 
 export interface ResetOptions {
   readonly reason?: string;
-  /** The task in the caller's own words. The handover says to continue it. */
+  /** The task in the caller's own words. The handover tells the model to continue this task. */
   readonly task?: string;
 }
 
-/** The sizes before and after, and the strategies that made the difference. */
+/** The sizes before and after the compaction, and the strategies that were used. */
 export type Compacted = Steered & CompactionDone;
 
 /** Contract: rejects with a PlimsollError that says what to do. */
@@ -78,7 +78,7 @@ export interface Steering {
   /** Makes the next turn start afresh. */
   milestone(session: string, options: ResetOptions & { readonly branch?: string }): Promise<void>;
   view(session: string, branch?: string): Promise<ReadableView>;
-  /** Compares the view at one point with the view at another, or with the current one. */
+  /** Compares the view at one point with the view at another point, or with the current view. */
   diff(
     session: string,
     points: { readonly from: RestorePoint; readonly to?: RestorePoint; readonly branch?: string },
@@ -172,7 +172,7 @@ async function placeOf(
 ): Promise<Place> {
   const log = await context.sessions.byId(session);
   const turns = await context.store.turns(session, 50);
-  // Without a name, take the branch that was sent last. The first one may only be a request for a title.
+  // If the caller names no branch, take the branch of the last turn. The first branch may contain only a request for a title.
   const last = log?.branches.get(turns[0]?.branch ?? "") ?? [...(log?.branches.values() ?? [])][0];
   const branch = wanted === undefined ? last : log?.branches.get(wanted);
   if (log === undefined || branch === undefined)
@@ -193,7 +193,7 @@ async function placeOf(
   };
 }
 
-/** The branch on which an edit was made. Without a number, that of the last edit. */
+/** The branch on which this edit was made. If the caller gives no number, the branch of the last edit. */
 async function branchOf(
   { sessions }: SteerContext,
   session: string,
@@ -214,7 +214,7 @@ async function undo(
   const isOfView = ({ action }: Edit): boolean =>
     action.kind !== "pin" && action.kind !== "checkpoint" && action.kind !== "expand";
   const undone = revertedIn(made);
-  // A compaction may have done nothing but revert lookups. Then its revert is undone.
+  // A compaction may have done no more than revert lookups. In that case, undo that revert.
   const tookBack = made.findLast(
     ({ seq, action, strategy }) =>
       action.kind === "revert" && strategy === ownTools && !undone.has(seq),
@@ -236,7 +236,10 @@ async function undo(
   return steer(context, place, "undo", reverts);
 }
 
-/** Makes exactly the edits of that point active again. This holds even if the client later goes back to before the restore. */
+/**
+ * Makes exactly those edits active that were active at this point. They stay active even if the client later goes back to a
+ * message before the restore.
+ */
 async function restore(context: SteerContext, place: Place, point: RestorePoint): Promise<Steered> {
   const { log, path, view } = place;
   const made = editsOn(place);
@@ -254,13 +257,13 @@ async function restore(context: SteerContext, place: Place, point: RestorePoint)
   return steer(context, place, "restore", [action, ...reverts]);
 }
 
-/** The edits of this branch, and of those that it came from. */
+/** The edits that were made on this branch and on the branches from which it began. */
 function editsOn({ log, path }: Place): readonly Edit[] {
   const indexOf = indexOn(path, log);
   return log.edits.filter((edit) => isAnchoredOn(indexOf, edit));
 }
 
-/** Adds the reverts, and pins for everything that comes back. Refused if the view would not fit then. */
+/** Appends the reverts, and pins everything that comes back into the view. Throws an error if the new view would not fit. */
 async function steer(
   context: SteerContext,
   place: Place,
@@ -351,7 +354,8 @@ async function append(
 }
 
 /**
- * Measures a view. Starts from the size of the last turn, and adds the messages since then and the difference between the views.
+ * Measures a view. Starts from the size of the last turn, then adds the messages since that turn and the difference between this
+ * view and the view of that turn.
  */
 async function measureWith(context: DraftWorld, place: Place, other: View): Promise<SteeredSize> {
   const { path, lastTurn } = place;
@@ -370,13 +374,13 @@ async function measureWith(context: DraftWorld, place: Place, other: View): Prom
   };
 }
 
-/** The view of the last turn, whose size is known. It does not include steering since then. */
+/** The view of the last turn, whose size is known. Later changes by hand are not included. */
 function viewSent({ log, path, lastTurn }: Place): View {
   const sent = log.edits.filter(({ at }) => at <= (lastTurn?.endedAt ?? 0));
   return foldView(indexOn(path, log), sent);
 }
 
-/** Index of the first message that the last request did not have. 0: the end of that request is not on this path. */
+/** Index of the first message that was not in the last request. 0 if the last message of that request is not on this path. */
 function behindLastRequest({ path, lastTurn }: Place): number {
   let since = path.length;
   while (since > 0 && path.seqAt(since - 1) !== lastTurn?.requestTip) since--;

@@ -1,4 +1,4 @@
-/** Compares two views of one conversation: what the model saw at one point, and at another. */
+/** Compares two views of one conversation, as the model saw it at two points. */
 
 import type { JsonValue } from "../../message/json.ts";
 import { indexOn, type Path } from "../log/path.ts";
@@ -33,7 +33,7 @@ export interface ViewDiff {
   readonly rows: readonly DiffRow[];
 }
 
-/** Both views have all messages up to now, so only edits make a difference. */
+/** Both views contain all messages that exist now, so only the edits differ. */
 export async function diffViews(
   context: SteerContext,
   place: StoredPlace & { readonly path: Path },
@@ -64,8 +64,8 @@ function seenAt(
 }
 
 /**
- * Views keep the order of the conversation, so equal messages are matched in order. The messages between two matches are paired
- * one by one, and each pair counts as changed. Messages left over on the longer side were removed or added.
+ * Views keep the order of the conversation, so equal messages are matched in order. The other messages between two matches are
+ * paired one by one, and each pair is a changed message. A message without a partner was removed or added.
  */
 export function diffRows(
   before: readonly JsonValue[],
@@ -88,7 +88,7 @@ export function diffRows(
   return rows;
 }
 
-/** Indexes of equal messages, increasing on both sides. */
+/** Pairs of indexes of equal messages. The indexes increase in both views. */
 function meetings(
   before: readonly JsonValue[],
   after: readonly JsonValue[],

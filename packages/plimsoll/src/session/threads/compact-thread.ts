@@ -1,4 +1,7 @@
-/** Makes excerpts and receipts of large conversations, and validates them, in threads. Other requests go on meanwhile. */
+/**
+ * Uses threads to make excerpts and receipts of large conversations and to validate large requests, so that other requests need
+ * not wait.
+ */
 
 import { Worker } from "node:worker_threads";
 import { type ReceiptWork, receiptFrom } from "../../compact/evidence/receipt-work.ts";
@@ -21,28 +24,36 @@ export interface CompactThreads {
 }
 
 export interface CompactThreadOptions {
-  /** In bytes. A larger conversation is worked on in a thread. */
+  /**
+   * Maximum size of a conversation that is processed in the main thread, in bytes. A larger conversation is processed in another
+   * thread.
+   */
   readonly inPlaceBytes?: number;
   readonly startWorker?: () => Worker;
   readonly excerptTimeoutMs?: number;
 }
 
-/** Work on a conversation of this size keeps the event loop busy for at most about 50 ms, whatever the content. */
+/**
+ * Default of `inPlaceBytes`. A conversation of this size keeps the event loop busy for at most about 50 ms, whatever its content
+ * is.
+ */
 const usualInPlaceBytes = 32_768;
 /**
- * Maximum size of a request that is validated in this thread, in characters. Validation is far less work than an excerpt: a
- * request of this size takes about 20 ms.
+ * Maximum size of a request that is validated in the main thread, in characters. It is larger than `usualInPlaceBytes`, because
+ * validation is far less work than an excerpt. A request of this size takes about 20 ms.
  */
 const validatedInPlaceChars = 524_288;
 /** Maximum time for a job, in milliseconds. It is long, because without an excerpt the conversation would be truncated. */
 const timeouts = { excerpt: 60_000, receipt: 60_000 };
 /**
  * How long an idle thread is kept, in milliseconds. The next compaction may come soon, and starting a thread takes longer than
- * most excerpts. But a thread that has worked on a long conversation keeps some 150 MB until it ends.
+ * most excerpts. But after a long conversation, a thread keeps some 150 MB until it ends.
  */
 const idleMs = { excerpt: 30_000, receipt: 5000 };
 const closedReason = "it was closed";
-/** Maximum number of waiting jobs. Each keeps a conversation in memory, but its session does so anyway. */
+/**
+ * Maximum number of waiting jobs. A waiting job takes little memory, because its session keeps the conversation in memory anyway.
+ */
 const waitingMax = 256;
 
 export function createCompactThreads(options: CompactThreadOptions = {}): CompactThreads {
@@ -63,7 +74,8 @@ export function createCompactThreads(options: CompactThreadOptions = {}): Compac
     );
     if (outcome.kind === "too-slow") throw new Error("it took too long");
     if (outcome.kind === "closed") throw new Error(closedReason);
-    // If there is no thread, it is better to block other requests for a moment than to do without the excerpt.
+    // If the thread has failed, make the excerpt here. That blocks other requests for a moment, but without an excerpt the
+    // conversation would be truncated.
     if (outcome.kind === "failed") return makeExcerpt(conversation, goal);
     const { answer } = outcome;
     if (answer.kind === "excerpt") return answer.made;
@@ -80,7 +92,7 @@ export function createCompactThreads(options: CompactThreadOptions = {}): Compac
       const job: CompactJob = { kind: "receipt", work };
       const outcome = await receipts.run(() => ({ job }));
       const answer = outcome.kind === "answered" ? outcome.answer : undefined;
-      // A receipt that cannot be made in time says how much was removed, and names nothing.
+      // If the receipt is not made in time, a short receipt says how much was removed, but lists no facts.
       return answer?.kind === "receipt"
         ? answer.receipt
         : receiptFrom({ ...work, before: [], visibleBefore: [], visibleAfter: [] });
@@ -101,7 +113,7 @@ export function createCompactThreads(options: CompactThreadOptions = {}): Compac
   };
 }
 
-/** Size of the content that an excerpt is chosen from, not only of the part that is visible now. */
+/** Size of the original content, from which the excerpt is made. Less of it may be visible now. */
 function sizeOf({ bytes, original }: VisibleConversation["messages"][number]): number {
   return original === undefined ? bytes : Math.max(bytes, original.tokens * bytesPerToken);
 }

@@ -1,4 +1,7 @@
-/** The thread that makes excerpts and receipts of large conversations and validates them. A million tokens take seconds. */
+/**
+ * The thread that makes excerpts and receipts of large conversations, and validates large requests. This takes seconds for a
+ * million tokens.
+ */
 
 import { parentPort } from "node:worker_threads";
 import { type ReceiptWork, receiptFrom } from "../../compact/evidence/receipt-work.ts";

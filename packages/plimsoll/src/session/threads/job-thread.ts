@@ -6,14 +6,14 @@ import { type Asking, Thread } from "../../workers/thread.ts";
 
 export interface JobThreadOptions {
   readonly startWorker: () => Worker;
-  /** Maximum time for a job in milliseconds, counted from when the thread begins the job. */
+  /** Maximum time for a job in milliseconds. The time starts when the thread begins the job. */
   readonly timeoutMs: number;
   readonly idleMs: number;
   /** Maximum number of jobs that wait while another one runs. */
   readonly waitingMax: number;
 }
 
-/** Called only when it is the job's turn, so that a waiting job keeps no copy of its data. */
+/** Makes a job. It is called only when the thread is free, so that a waiting job keeps no copy of its data. */
 export type MakeJob = () => { readonly job: unknown; readonly transfer?: readonly ArrayBuffer[] };
 
 export type JobOutcome<A> =
@@ -21,23 +21,23 @@ export type JobOutcome<A> =
   | { readonly kind: "too-slow" }
   /** The thread died or cannot be started, or too many jobs are waiting. */
   | { readonly kind: "failed" }
-  /** Plimsoll is closing. Nobody needs the job any more, so the caller must not do it elsewhere. */
+  /** Plimsoll is closing and nobody needs the result any more, so the caller must not do the job in its own thread. */
   | { readonly kind: "closed" };
 
 export interface JobThread<A> {
-  /** Contract: never rejects; runs one job after the other. `onQuestion` answers the thread's questions during the job. */
+  /** Contract: never rejects, and runs one job after the other. `onQuestion` answers the thread's questions during the job. */
   run(makeJob: MakeJob, onQuestion?: OnQuestion): Promise<JobOutcome<A>>;
   close(): Promise<void>;
 }
 
 export type OnQuestion = (asked: unknown) => Promise<unknown>;
 
-/** Messages from the thread: it has begun a job, or it asks something about it. */
+/** Messages from the thread: it has begun a job, or it asks a question about the job. */
 export type JobNews =
   | { readonly kind: "begun" }
   | { readonly kind: "asks"; readonly number: number; readonly asked: unknown };
 
-/** Maximum time until a thread begins a job, in milliseconds. A thread that has not begun by then never will. */
+/** Maximum time until a thread begins a job, in milliseconds. If a thread has not begun by then, it is stopped. */
 const startMs = 20_000;
 
 export function createJobThread<A>(options: JobThreadOptions): JobThread<A> {
@@ -59,7 +59,7 @@ export function createJobThread<A>(options: JobThreadOptions): JobThread<A> {
         .ask(job, { transfer, onNews })
         .then((answer): JobOutcome<A> => ({ kind: "answered", answer }));
       const outcome = await Promise.race([answered, limit.over]);
-      // A job that never ends can only be stopped together with its thread.
+      // The only way to stop a job is to stop its thread.
       if (outcome.kind !== "answered") thread.stop();
       return outcome;
     } catch {

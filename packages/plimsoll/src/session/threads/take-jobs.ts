@@ -1,11 +1,11 @@
-/** The thread's side of a job thread: does one job after the other, and may ask questions meanwhile. */
+/** The code of a job thread that runs inside the thread. It does one job after the other, and may ask questions during a job. */
 
 import type { MessagePort } from "node:worker_threads";
 import type { Answered, News, ToThread } from "../../workers/thread.ts";
 import { takeUntilEnd } from "../../workers/thread-end.ts";
 import type { JobNews } from "./job-thread.ts";
 
-/** Asks the thread that gave the job. Undefined: it has no answer. */
+/** Asks a question of the thread that gave the job. Resolves to undefined if that thread has no answer. */
 export type AskBack = (asked: unknown) => Promise<unknown>;
 
 /** Contract: if the work throws or rejects, the thread ends and the job has failed. */

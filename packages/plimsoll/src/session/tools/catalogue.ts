@@ -1,4 +1,7 @@
-/** The tools of a request if some of them can be deferred: their sizes, the list for the model, and the search. */
+/**
+ * The catalogue of a request's tools, made if some of them can be deferred: the size of each tool, the list for the model, and
+ * the search.
+ */
 
 import { BoundedMap } from "../../bounds/bounded-map.ts";
 import type { Count } from "../../budget/tokenizer.ts";
@@ -15,7 +18,7 @@ import { parseJson } from "../../wire/format/slices.ts";
 import type { NativeDeferral, Wire } from "../../wire/format/wire.ts";
 
 export interface ListedTool extends WeighedTool {
-  /** The client's own bytes. */
+  /** The definition of the tool, in the client's own bytes. */
   readonly element: Uint8Array;
 }
 
@@ -26,28 +29,28 @@ export interface ToolList {
 }
 
 export interface Catalogue {
-  /** Identical for identical tools. */
+  /** A key that is equal for equal tools. */
   readonly key: string;
   readonly tools: readonly ListedTool[];
-  /** The provider defers tools itself. */
+  /** Whether the provider itself defers tools. */
   readonly isNative: boolean;
-  /** The search tool uses the provider's own form instead of a function. */
+  /** Whether the search tool has the provider's own format instead of being an ordinary function. */
   readonly isNativeSearch: boolean;
   has(name: string): boolean;
-  /** The whole list: the selected tools of the client, Plimsoll's tools, and the tools loaded since. */
+  /** The whole list: the selected tools of the client, Plimsoll's tools, and the tools that a search has loaded. */
   list(selection: ToolSelection): Promise<ToolList>;
   /** Only the selected tools of the client, without Plimsoll's tools and without tools that the provider would have to defer. */
   listWithoutOurs(selected: SelectedTools): Promise<ToolList>;
-  /** Tools that are not in the list, as described to the model. */
+  /** The tools that are not in the list, for the description that the model reads. */
   deferred(selected: SelectedTools): readonly DeferredTool[];
   /**
    * Names of tools that are not in the list, best match first. If the provider defers tools itself, this
    * includes tools that an earlier search found, because that search may have been removed from the conversation.
    */
   find(query: string, selected: SelectedTools, count: number): readonly string[];
-  /** These tools in the provider's own form for search results. Empty if the provider expects text. */
+  /** These tools in the provider's own format for search results. Empty if the provider expects text. */
   found(names: readonly string[]): readonly JsonObject[];
-  /** The tool with this name, or the first of several. */
+  /** The tool with this name. If several tools have it, the first of them. */
   definition(name: string): ToolDefinition | undefined;
 }
 
@@ -66,7 +69,7 @@ export interface CatalogueParts {
 
 /** Maximum number of lists to remember. A session uses one list at a time, but several sessions share a catalogue. */
 const listsMax = 32;
-/** Maximum number of search hits among which Plimsoll looks for tools that are not in the list yet. */
+/** Maximum number of search hits to check. Plimsoll skips hits that are already in the list. */
 const hitsMax = 200;
 
 /** The catalogue of a request's tools. Undefined if no tool can be deferred. */
@@ -160,12 +163,12 @@ function listedBy({ kept, loaded }: SelectedTools): (tool: ListedTool) => boolea
   return (tool) => !mayBeDeferred(tool) || names.has(tool.name ?? "");
 }
 
-/** The client's tools, grouped. */
+/** The client's tools in groups. */
 interface Split {
-  /** Tools that are never deferred, in the client's order, then the kept ones in the order in which they were selected. */
+  /** First the tools that are never deferred, in the client's order, then the kept tools, in the order of the selection. */
   readonly listed: readonly ListedTool[];
   readonly loaded: readonly ListedTool[];
-  /** Deferrable tools that were not kept, including the loaded ones. */
+  /** Tools that may be deferred and were not kept. Includes the loaded tools. */
   readonly notKept: readonly ListedTool[];
 }
 
@@ -185,7 +188,8 @@ function split(tools: readonly ListedTool[], { kept, loaded }: SelectedTools): S
 type ListParts = CatalogueParts & { readonly deferral?: NativeDeferral };
 
 /**
- * Plimsoll's tools come between the kept and the loaded ones, so that loading another tool does not change the bytes before it.
+ * Plimsoll's tools come after the kept tools and before the loaded tools, so that loading another tool changes only the end of
+ * the list.
  */
 async function makeList(
   tools: readonly ListedTool[],
@@ -218,15 +222,16 @@ async function nativeList(
   { first, whole, notKept }: NativeParts,
   count: CatalogueParts["count"],
 ): Promise<ToolList> {
-  // Tools that the model found are part of the conversation and are counted there.
+  // If `defer` is undefined, the tools that the model found are in the conversation, and are counted there.
   if (defer === undefined) return listOf(first, count);
-  // Deferred tools come after all others. Only those that the model found take room.
+  // Deferred tools come after all other tools. They take no tokens until the model has found them, so only the loaded tools are
+  // counted.
   const { count: counted } = await listOf(whole, count);
   const behind = notKept.map(({ element }) => asDeferred(element, defer));
   return { elements: [...first, ...behind], count: counted };
 }
 
-/** Plimsoll's tools, with the search last. It takes over the client's cache mark if that must move. */
+/** Plimsoll's tools, with the search tool last. If the client's cache mark must move, the search tool gets it. */
 function ownElements(
   { wire, own, deferral }: ListParts,
   note: ToolSelection["note"],
@@ -249,8 +254,8 @@ async function listOf(
 }
 
 /**
- * If the client's last cache mark is on a deferred tool, it moves to the last of Plimsoll's tools. If the marks have
- * different lifetimes, moving one could put them in the wrong order. Then only the last one is kept.
+ * If the client's last cache mark is on a deferred tool, it moves to the last of Plimsoll's tools. If the client's marks have
+ * different lifetimes, moving one could put them in the wrong order, so only the last mark is kept.
  */
 function markFor(
   wire: Wire,
@@ -282,7 +287,7 @@ function markOf(wire: Wire, element: Uint8Array): JsonValue | undefined {
   return wire.cache.markOn(jsonOf(element));
 }
 
-/** The mark has moved to the last of Plimsoll's tools, so a tool after that must not carry another one. */
+/** Removes the cache mark from a tool, because the mark has moved to the last of Plimsoll's tools. */
 function unmarked(wire: Wire, element: Uint8Array): Uint8Array {
   const json = jsonOf(element);
   if (!isObject(json) || wire.cache.markOn(json) === undefined) return element;

@@ -1,4 +1,4 @@
-/** Plimsoll's own tools in a request. After the first edit that leaves a handle, their bytes and their place stay the same. */
+/** Plimsoll's own tools in a request. Once an edit has created a handle, their bytes and their place stay the same. */
 
 import { BoundedMap } from "../../bounds/bounded-map.ts";
 import { addCounts, type Measurement, measurement } from "../../budget/measure.ts";
@@ -22,11 +22,11 @@ export interface OwnOffer extends ToolList {
   readonly own: OwnTools;
   /** The same list with the search tool at the end. */
   withSearch(note: string): Promise<ToolList>;
-  /** Offer the tools even if no edit has left a handle. */
+  /** Whether to offer the tools even if no edit has created a handle. */
   readonly isAlways: boolean;
   /** The request's own tools, if some of them can be deferred. */
   readonly catalogue?: Catalogue;
-  /** All tools together exceed the provider's maximum, so Plimsoll's tools cannot be added. */
+  /** Whether all tools together exceed the provider's maximum, so that Plimsoll's tools cannot be added. */
   readonly isTooMany: boolean;
 }
 
@@ -43,12 +43,12 @@ export interface OfferReader {
 export interface AskedTools {
   readonly body: Uint8Array;
   readonly tools: readonly Slice[];
-  /** Hash of the content that includes the tools. */
+  /** Hash of the preamble or message that contains the tools. */
   readonly hash: string | undefined;
   readonly target: Target;
 }
 
-/** The tools of a request, wherever they are in it. */
+/** The tools of a request, whether they are in the body's tool list or in a message. */
 export function askedTools(
   body: Uint8Array,
   { messages, toolsInMessage: within }: WireRequest,
@@ -74,7 +74,7 @@ export function askedTools(
     body,
     tools,
     hash: sha256(body.subarray(holder.start, holder.end)),
-    // It is unknown whether a provider would defer tools that an item brings.
+    // It is unknown whether the provider would defer tools that are in a message.
     target: { ...target, defersNatively: false },
   };
 }
@@ -88,7 +88,7 @@ export interface GivenTools {
 
 /** Maximum number of offers to remember. A tool list usually stays the same for hundreds of turns. */
 const maxOffers = 200;
-/** Catalogues may be large. Maximum number of bytes of all of them together, not counting the newest. */
+/** Maximum number of bytes of all remembered catalogues together, because catalogues may be large. The newest is always kept. */
 const maxBytes = 32 * 1024 * 1024;
 
 export function createOfferReader(
@@ -167,7 +167,7 @@ export function createOfferReader(
         const name = wire.tools.nameOf(json);
         return {
           ...(name === undefined ? {} : { name }),
-          // A client that already defers tools needs no help.
+          // If the client already defers tools, Plimsoll defers none.
           class: isDeferring ? "builtin" : classify(name),
           tokens: 0,
           // A copy, because a slice of the buffer would keep the whole body in memory.
@@ -194,7 +194,9 @@ function bytesOf(offer: OwnOffer | undefined): number {
   return 2 * tools.reduce((sum, { element }) => sum + element.length, 1024);
 }
 
-/** Counts all tools together and shares the tokens out by bytes, because one count per tool would be slow. */
+/**
+ * Counts all tools together, because one count per tool would be slow. Then divides the tokens among the tools by their bytes.
+ */
 async function weigh(
   tools: readonly ListedTool[],
   count: (json: string) => Promise<Count>,
@@ -209,9 +211,7 @@ async function weigh(
   }));
 }
 
-/**
- * Maximum share of the limit that Plimsoll's tools may take. In a smaller window, they would take more room than they are worth.
- */
+/** Maximum share of the limit that Plimsoll's tools may take. If they would take more, they are not worth their room. */
 const mostShare = 0.12;
 
 export function worthItsRoom(
@@ -229,7 +229,7 @@ export interface MeasuredTools {
 
 const clientsOwn: VisibleTools = { elements: [], isWhole: false };
 
-/** The list of tools that the view shows. */
+/** The tool list that the model sees in this view. */
 export async function toolsOf(
   offer: OwnOffer | undefined,
   view: Pick<View, "edits" | "tools" | "searchNote">,
@@ -241,7 +241,8 @@ export async function toolsOf(
     return { tools: { elements, isWhole: true }, count };
   }
   if (offer.isTooMany || !isNeeded(offer, view)) return { tools: clientsOwn, count: own };
-  // The model may have searched while tools were deferred, and may search again now.
+  // If the model has searched for tools while some were deferred, the search tool stays in the list, because the model may call
+  // it again.
   const { searchNote } = view;
   const ours = searchNote === undefined ? offer : await offer.withSearch(searchNote);
   return {
@@ -250,7 +251,10 @@ export async function toolsOf(
   };
 }
 
-/** If the view contains handles or answers of Plimsoll's tools, the model must be able to use these tools. */
+/**
+ * Whether the request must offer Plimsoll's tools. It must if they are always offered, or if the view contains handles or answers
+ * of these tools.
+ */
 export function isNeeded({ isAlways }: OwnOffer, { edits }: Pick<View, "edits">): boolean {
   return (
     isAlways ||
@@ -265,7 +269,10 @@ export function withTools(measured: Measurement, tools: Count): Measurement {
   return measurement({ ...measured.components, tools });
 }
 
-/** Elements of the tool list. They follow the client's own list, which has at least one tool, or replace the whole list. */
+/**
+ * Elements of the tool list. If `isWhole`, they replace the client's list. Otherwise they follow it, and the client's list has at
+ * least one tool.
+ */
 export interface VisibleTools {
   readonly elements: readonly Uint8Array[];
   readonly isWhole: boolean;
