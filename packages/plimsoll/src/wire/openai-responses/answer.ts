@@ -33,14 +33,14 @@ export const responsesAnswer: WireAnswer = {
 type Fields = Record<string, JsonValue | undefined>;
 
 interface State {
-  /** The response from the last event that contained a complete response, without its output. */
+  /** The response object of the last event that contained one. `finish` replaces its output with `items`. */
   response: Fields | undefined;
   items: Map<number, Fields>;
   error: AnswerError | undefined;
   hasEnded: boolean;
 }
 
-/** Maximum number of items, parts or commands. No provider sends as many, so anything beyond is ignored. */
+/** Maximum number of items, parts or commands. No provider sends as many. A higher index is ignored. */
 const maxIndex = 4096;
 
 function openAnswer(): AnswerAccumulator {
@@ -111,7 +111,10 @@ function takeItem(state: State, event: JsonObject): void {
 
 interface Growing {
   readonly field: string;
-  /** The list of the item that contains the growing part, and the type of that part. */
+  /**
+   * Name of the list that contains the growing part, and the type of that part. Both are absent if the field grows in the item
+   * itself.
+   */
   readonly list?: string;
   readonly part?: string;
 }
@@ -253,7 +256,7 @@ function takeShellOutput(item: Fields, verb: string, event: JsonObject): void {
     entry[field] = stringOr(entry[field], "") + stringOr(delta[field], "");
 }
 
-/** `code` says more than `type`, which is `error` or the same for most errors. */
+/** Prefers `code` to `type`, because `type` is `error` or the same for most errors. */
 function readError(error: JsonValue | undefined): AnswerError {
   if (!isObject(error)) return { type: "error", message: stringOr(error, "") };
   return {
@@ -272,7 +275,7 @@ function finish(state: State): Answer {
   return { ...answer, outcome: state.hasEnded ? "message" : "cut" };
 }
 
-/** Statuses of responses that are incomplete: they run in the background or were cancelled there. */
+/** Statuses of incomplete responses, which still run in the background or were cancelled there. */
 const unfinished = new Set(["queued", "in_progress", "cancelled"]);
 
 function readAnswer(response: JsonValue): Answer {

@@ -72,7 +72,7 @@ function* toolNamesFit({ body }: RuleInput): Generator<Finding> {
   }
 }
 
-/** A21: server tool results follow their use in the same assistant message, and encrypted fields stay verbatim. */
+/** A21: the result of a server tool follows its call in the same assistant message, and encrypted fields stay unchanged. */
 function* serverResultsFit({ body, original }: RuleInput): Generator<Finding> {
   const sealed = original === undefined ? undefined : sealedResults(original);
   for (const turn of turnsOf(body)) {

@@ -16,7 +16,7 @@ export function turnsOf(body: JsonObject): readonly Turn[] {
   }));
 }
 
-/** A string counts as one text block. */
+/** The blocks of a message's content. A plain string becomes one text block. */
 export function blocksOf(content: Field): readonly JsonObject[] {
   return typeof content === "string" ? [{ type: "text", text: content }] : objectsOf(content);
 }
@@ -29,7 +29,7 @@ export function isThinking(block: JsonObject | undefined): boolean {
   return block?.["type"] === "thinking" || block?.["type"] === "redacted_thinking";
 }
 
-/** The result of a tool that the provider ran. It is in the assistant message. */
+/** Whether the block is the result of a tool that the provider ran. Such results are in assistant messages. */
 export function isServerResult(block: JsonObject | undefined): boolean {
   return /._tool_result$/.test(String(block?.["type"]));
 }
