@@ -25,7 +25,7 @@ export interface SqlStatement {
   readonly sealed?: SealedReading;
 }
 
-/** Each row is checked against its seal in the thread that reads it, and returned with only these columns. */
+/** What to read from a table. The thread that reads a row checks the row's seal, and returns only these columns. */
 export interface SealedReading {
   readonly table: SealedTable;
   readonly columns: readonly string[];
@@ -106,7 +106,7 @@ export const nodeColumns = [
   "at",
 ];
 
-/** Expects a row whose seal was checked. */
+/** Contract: the seal of the row was already checked. */
 export function readNode(row: SqlRow): NodeRecord {
   return {
     seq: Number(row["seq"]),
