@@ -1,4 +1,4 @@
-/** Holds back the beginning of an answer until it is clear that the provider is not saying "too long". */
+/** Holds back the beginning of an answer until Plimsoll knows that the answer is not a "too long" error. */
 
 import type { IncomingHttpHeaders } from "node:http";
 import type { JsonValue } from "../../message/json.ts";

@@ -14,7 +14,7 @@ export interface Metrics {
 
 type Take = (value: number, labels: Labels) => void;
 
-/** All providers that are not in `providers` share one label. */
+/** Providers that are not in `providers` all share one label. */
 export function createMetrics(engine: Engine, providers: ReadonlySet<string>): Metrics {
   const registry = new Registry();
   const takes = new Map<FigureName, Take>(
