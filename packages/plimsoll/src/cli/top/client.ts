@@ -61,7 +61,7 @@ export function createTopClient(place: Place): TopClient {
         case "pin": {
           const { first = 0, last = first } = wanted.unit;
           await post(session, "pin", { first, last, ...on });
-          return done(`Pinned: ${messages(first, last)} as it is until it is released.`);
+          return done(`Pinned: ${messages(first, last)} unchanged until released.`);
         }
         case "release": {
           const { first = 0, last = first } = wanted.unit;
