@@ -245,7 +245,7 @@ function otherReads(memory: Memory): RecordReads {
 }
 
 /**
- * Throws if a record already exists. It runs for all writes before the first is applied, so that a commit writes everything or
+ * Throws if a record already exists. This check runs for all writes before the first is applied, so that a commit writes everything or
  * nothing.
  */
 function refuseIfTaken(memory: Memory, write: Write): void {

@@ -1,6 +1,6 @@
 /**
- * Migration 3: every row gets a seal. Every message also gets its branch, and a hash of the conversation up to it, by which it
- * can be found. For rows of earlier versions, these values are computed from their content.
+ * Migration 3: every row gets a seal. Every message also gets its branch, and a hash of the conversation up to that message, by
+ * which the message can be found. For rows of earlier versions, these values are computed from their content.
  */
 
 import type { Database } from "better-sqlite3";

@@ -10,7 +10,7 @@ export const longestShort = 4096;
 const minMatch = 4;
 /** Maximum length of a match. Deflate allows 258, but that length has its own code and is hardly ever needed. */
 const maxMatch = 257;
-/** Maximum number of earlier positions to compare. The nearest is first, and the search ends when a match is long enough. */
+/** Maximum number of earlier positions to compare. The nearest comes first, and the search ends once a match is long enough. */
 const maxTries = 24;
 const longEnough = 48;
 const hashBits = 12;

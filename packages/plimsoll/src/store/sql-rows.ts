@@ -25,7 +25,7 @@ export interface SqlStatement {
   readonly sealed?: SealedReading;
 }
 
-/** What to read from a table. The thread that reads a row checks the row's seal, and returns only these columns. */
+/** The columns to return from a table. The thread that reads a row also checks the row's seal. */
 export interface SealedReading {
   readonly table: SealedTable;
   readonly columns: readonly string[];

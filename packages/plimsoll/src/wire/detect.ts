@@ -38,8 +38,8 @@ function partTypes({ content }: JsonObject): readonly string[] {
 }
 
 /**
- * Only the Responses wire has items that are not messages. The type `message` proves nothing, because Anthropic's answers have it
- * too.
+ * Only the Responses wire has items that are not messages. The type `message` alone proves nothing, because Anthropic's answers
+ * have it too.
  */
 function isResponsesItem(message: JsonObject, types: readonly string[]): boolean {
   const { type, role, content, id } = message;
