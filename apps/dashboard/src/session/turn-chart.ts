@@ -113,7 +113,7 @@ function turnsScale(numbers: readonly number[]): uPlot.Scale {
   return { time: false, range: [first - 0.5, (numbers.at(-1) ?? first) + 0.5] };
 }
 
-/** Each turn is a level line from half a turn before it to half a turn after it. So even a single turn is visible. */
+/** Draws each turn as a level line, from half a turn before it to half a turn after it. So even a single turn is visible. */
 const levels: uPlot.Series.PathBuilder = (chart, seriesIndex, first, last) => {
   const [numbers = []] = chart.data;
   const values = chart.data[seriesIndex] ?? [];

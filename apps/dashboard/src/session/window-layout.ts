@@ -12,7 +12,7 @@ export interface Layout {
   readonly starts: Float64Array;
 }
 
-/** A stretch of one row. */
+/** The place of a stretch of tokens in one row. */
 export interface Box {
   readonly row: number;
   readonly x: number;

@@ -56,7 +56,10 @@ export function bodyOfMessage(session: string, row: SqlRow): Promise<Uint8Array>
   return unpackBody({ ...bodyOf(row), hash: textOf(row, "hash"), name, session });
 }
 
-/** Contract: this function and those below throw STORE_CORRUPT if the row does not match its seal, unless they say otherwise. */
+/**
+ * Contract: this function and those below throw STORE_CORRUPT if the row does not match its seal, unless their comment says
+ * otherwise.
+ */
 export function readSession(row: SqlRow | undefined): SessionRecord | undefined {
   if (row === undefined) return undefined;
   checkSeal("sessions", row);

@@ -52,7 +52,7 @@ function open(options: SqliteOptions): Database.Database {
   return opened;
 }
 
-/** Throws if the schema is older than this program's, because a reader may not migrate it. */
+/** Throws if the schema is older than this program's, because a thread that only reads may not migrate the database. */
 function ofThisVersion(
   opened: Database.Database,
   file: string,

@@ -1,4 +1,4 @@
-/** Detects the wire of messages and request files that do not name it. */
+/** Detects the wire of messages and request files that do not name their wire. */
 
 import { isObject, type JsonObject, type JsonValue } from "../message/json.ts";
 import type { WireName } from "./format/wire.ts";

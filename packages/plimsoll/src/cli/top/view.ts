@@ -165,7 +165,7 @@ function hearKeys({ input, press }: ViewOptions, leave: () => void): () => void 
       isPasting = key.name === "paste-start";
     const known = isPasting ? undefined : keyOf(character, key);
     if (known === undefined) return;
-    // Over a slow connection several keys arrive at once.
+    // Over a slow connection, several keys may arrive together.
     if (pressed.length === 0) setImmediate(pressAll);
     pressed.push(known);
   };

@@ -43,7 +43,7 @@ function checkJson(status: number): OverflowCheck {
   };
 }
 
-/** Checks a stream. Only the part before the model's first word is held back. */
+/** Checks a stream. Only the part before the first content from the model is held back. */
 function checkStream(wire: Wire, status: number): OverflowCheck {
   const accumulator = wire.answer.open();
   let progress: Progress = "opening";

@@ -8,7 +8,7 @@ import { createFigureReader, type Labels } from "./figures-of-events.ts";
 export interface Metrics {
   render(): Promise<string>;
   readonly contentType: string;
-  /** Seconds from a request's last byte until it is sent to the upstream. */
+  /** Records the seconds from the arrival of a request's last byte until the request is sent to the upstream. */
   observeOverhead(seconds: number): void;
 }
 

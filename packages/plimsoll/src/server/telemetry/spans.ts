@@ -115,7 +115,7 @@ function isTurn(id: string): boolean {
   return id.startsWith("turn_");
 }
 
-/** The turn's events, with this one added. Undefined if the event is not part of any span. */
+/** The turn's events, with this event added. Undefined if the event is not part of any span. */
 function withEvent(gathered: Gathered, event: PlimsollEvent): Gathered | undefined {
   switch (event.type) {
     case "turn-start":

@@ -109,7 +109,7 @@ function renumbered(state: State, event: StreamEvent, json: JsonObject): readonl
   return [place === index ? event : withData(event, { ...json, index: place })];
 }
 
-/** A later figure replaces an earlier one. Null is ignored. */
+/** Remembers the reported usage. A later figure replaces an earlier one, and null is ignored. */
 function noteUsage(state: State, usage: JsonValue | undefined): void {
   if (!isObject(usage)) return;
   const reported = Object.entries(usage).filter(([, value]) => value !== null);

@@ -13,7 +13,7 @@ const minChars = 8;
 const maxValues = 100;
 const mark = "[credential]";
 
-/** `headers`: name, value, name, value …, as they came. `url`: path and query. */
+/** `headers` contains names and values alternately, as they came. `url` is the path with the query. */
 export function credentialsOf(headers: readonly string[], url: string): readonly string[] {
   const found: string[] = [];
   for (let index = 0; index + 1 < headers.length; index += 2) {

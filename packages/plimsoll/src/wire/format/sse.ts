@@ -165,8 +165,8 @@ export function writeSse({ name, data }: Pick<SseEvent, "name" | "data">): strin
 }
 
 /**
- * Turns an object from a provider's client library back into the event that it came in. The event's name equals the object's
- * type.
+ * Turns an object from a provider's client library back into the server-sent event that contained it. The event's name equals the
+ * object's type.
  */
 export function eventOfObject(object: unknown): Pick<SseEvent, "name" | "data"> {
   const name = isObject(object) ? String(object["type"] ?? "") : "";

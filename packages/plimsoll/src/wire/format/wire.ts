@@ -222,7 +222,7 @@ export interface WireBody {
   outputFields(body: Uint8Array, slices: BodySlices, output: OutputSize): FieldValues;
   /** Fields that forbid the model to call tools. */
   readonly noTools: FieldValues;
-  /** Fields that make the provider ignore the history that it keeps, so that the body contains the whole conversation. */
+  /** Fields that make the provider ignore the history that it keeps. They are for a body that contains the whole conversation. */
   readonly withoutServerSideHistory: FieldValues;
   /** Fields that make the provider store neither request nor answer. */
   readonly nothingKept: FieldValues;
@@ -281,7 +281,7 @@ export interface WireEdit {
 
 /** Reads and sets cache marks. A mark asks the provider to cache the request up to the mark. */
 export interface WireCache {
-  /** Name of the field that contains a cache mark. Anywhere else, the name occurs only inside texts. */
+  /** Name of the field that contains a cache mark. If the name occurs anywhere else in a body, it is inside a text. */
   readonly markField: string;
   /** The default cache mark, which asks the provider to cache everything up to the mark. Undefined if the wire has no marks. */
   readonly usualMark?: JsonObject;
@@ -310,7 +310,7 @@ export interface WireTools {
   decode(tool: JsonValue): ToolDefinition | undefined;
   /** The name by which the model calls a tool. Undefined for tools without a name. */
   nameOf(tool: JsonValue): string | undefined;
-  /** Named tools inside this one, as in a namespace. */
+  /** The named tools that this tool contains, if it is, for example, a namespace. */
   inside(tool: JsonValue): readonly JsonValue[];
   /** Maximum number of tools that the provider accepts. */
   readonly max?: number;
@@ -336,7 +336,7 @@ export interface WireAnswer {
 /** Merges inner rounds, which the client does not see. */
 export interface WireRounds {
   open(isOwn: IsOwn): RoundMerger;
-  /** Merges rounds whose answers each came in one piece. */
+  /** Merges rounds whose answers came as JSON bodies and not as streams. */
   merge(responses: readonly [JsonObject, ...JsonObject[]], isOwn: IsOwn): JsonObject;
   /** The messages of an answer without calls of Plimsoll's tools. A message that becomes empty is left out. */
   withoutOwnCalls(messages: readonly JsonObject[], isOwn: IsOwn): readonly JsonObject[];

@@ -182,7 +182,7 @@ function grow(item: Fields, { field, list, part }: Growing, verb: string, event:
 interface PartSought {
   readonly list: string;
   readonly index: JsonValue | undefined;
-  /** The part to create if it does not exist yet. Some servers never announce a part and send its text at once. */
+  /** The part to create if it does not exist yet. Some servers send the text of a part without announcing the part first. */
   readonly fresh: Fields;
 }
 
@@ -195,7 +195,7 @@ function partAt(item: Fields, { list, index, fresh }: PartSought): Fields | unde
   return isObject(part) ? part : undefined;
 }
 
-/** A list inside an item. This reader parsed the item itself and nobody else uses it, so the list may grow in place. */
+/** A list inside an item. The list may grow in place, because only this reader uses the item. */
 function listOf(item: Fields, field: string): (JsonValue | undefined)[] {
   const known = item[field];
   if (Array.isArray(known)) return known as JsonValue[];
@@ -301,7 +301,7 @@ function readResponse(response: JsonObject): Omit<Answer, "outcome"> {
   };
 }
 
-/** Removes fields that the provider's client library adds. The provider refuses them when they come back. */
+/** Removes fields that the provider's client library adds to an item. The provider refuses these fields in a request. */
 function withoutHelperFields(item: JsonObject): JsonObject {
   const { parsed_arguments: _arguments, ...rest } = item;
   const { content } = rest;

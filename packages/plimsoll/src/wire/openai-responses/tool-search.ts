@@ -18,7 +18,8 @@ const callType = "tool_search_call";
 const outputType = "tool_search_output";
 
 export const responsesDeferral: NativeDeferral = {
-  // From gpt-5.4 on ("Tool search" guide, 2026-11). The smallest models reportedly do not support it (dust-tt/dust#29233).
+  // Models from gpt-5.4 on support this ("Tool search" guide, 2026-11). The smallest models reportedly do not
+  // (dust-tt/dust#29233).
   models: /^gpt-(?:5\.(?:[4-9]|[1-9]\d)|[6-9])(?!\d)(?!.*nano)/,
   refusal: /defer_loading|tool_search/,
   search: ({ description, parameters }) => ({

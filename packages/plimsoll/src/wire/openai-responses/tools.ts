@@ -70,7 +70,7 @@ function decodeTool(tool: JsonValue): ToolDefinition | undefined {
   return { ...decoded, description: [decoded.description ?? "", ...lines].join("\n").trim() };
 }
 
-/** Whether the client itself defers this tool or one inside it, or whether this is the search tool. */
+/** True if the client itself defers this tool or a tool inside it, or if this is the search tool. */
 function isDeferring(tool: JsonValue): boolean {
   const isOwn =
     isObject(tool) && (tool["defer_loading"] === true || tool["type"] === "tool_search");

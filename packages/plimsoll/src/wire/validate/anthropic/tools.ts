@@ -17,7 +17,7 @@ function* callsAreAnswered({ body }: RuleInput): Generator<Finding> {
   }
 }
 
-/** A4: every tool_result has its tool_use in the previous message, and there is only one per call. */
+/** A4: every tool_result has its tool_use in the previous message, and no call has two results. */
 function* resultsHaveCalls({ body }: RuleInput): Generator<Finding> {
   const turns = turnsOf(body);
   for (const turn of turns) {

@@ -34,7 +34,7 @@ export function isServerResult(block: JsonObject | undefined): boolean {
   return /._tool_result$/.test(String(block?.["type"]));
 }
 
-/** The assistant messages after the last user message without results. The provider treats them as one turn. */
+/** The assistant messages after the last user message that contains no results. The provider treats them as one turn. */
 export function latestTurn(turns: readonly Turn[]): readonly Turn[] {
   const isStart = (turn: Turn) =>
     turn.role === "user" && blocksOfType(turn, "tool_result").length === 0;

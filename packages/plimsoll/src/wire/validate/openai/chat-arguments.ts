@@ -1,4 +1,4 @@
-/** OpenAI Chat Completions: arguments of calls stay as the model wrote them, except for old ones that an edit shortens. */
+/** OpenAI Chat Completions: arguments of calls stay as the model wrote them, except that an edit may shorten old arguments. */
 import { isObject, type JsonObject, parseObject } from "../../../message/json.ts";
 import { canonical, type Field, isGiven, listOf, objectOf } from "../rules/fields.ts";
 import type { Finding, RuleInput, Rules } from "../rules/rule.ts";
