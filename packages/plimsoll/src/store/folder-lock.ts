@@ -1,6 +1,6 @@
 /**
- * A lock between processes. The system releases the lock when the process that holds it ends, even after kill -9. Node has no such
- * lock, but SQLite does: an exclusive transaction that is never committed, in an empty file used only for this.
+ * A lock between processes. The system releases the lock when the process that holds it ends, even after kill -9. Node has no
+ * such lock, but SQLite does: an exclusive transaction that is never committed, in an empty file used only for this.
  */
 
 import { closeSync, existsSync, openSync } from "node:fs";

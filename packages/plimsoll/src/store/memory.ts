@@ -245,8 +245,8 @@ function otherReads(memory: Memory): RecordReads {
 }
 
 /**
- * Throws if a record already exists. This check runs for all writes before the first is applied, so that a commit writes everything or
- * nothing.
+ * Throws if a record already exists. This check runs for all writes before the first is applied, so that a commit writes
+ * everything or nothing.
  */
 function refuseIfTaken(memory: Memory, write: Write): void {
   const isTaken =

@@ -48,8 +48,8 @@ export interface Conversing {
 }
 
 /**
- * Resolves when the answer has been sent, or when the client has gone away. In both cases the turn has ended. Contract: rejects only
- * if nothing has been sent to the client yet. In that case the turn has not ended.
+ * Resolves when the answer has been sent, or when the client has gone away. In both cases the turn has ended. Contract: rejects
+ * only if nothing has been sent to the client yet. In that case the turn has not ended.
  */
 export async function converse(conversing: Conversing): Promise<void> {
   const { response } = conversing;
