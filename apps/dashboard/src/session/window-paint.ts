@@ -62,7 +62,7 @@ function fill(sheet: Sheet, { row, x, width }: Box, ratio: number, shorter = 0):
   if (right > left) sheet.fillRect(left, topOf(row), right - left, rowHeight);
 }
 
-/** Paints the free space: plain up to the limit, and hatched beyond it, because that part is reserved for the answer. */
+/** Paints the background: plain up to the limit, and hatched beyond it, because that part is reserved for the answer. */
 function paintRoom(sheet: Sheet, { layout, picture, palette, ratio }: Painting): void {
   sheet.fillStyle = palette.room;
   for (const box of boxesOf(layout, 0, layout.capacity)) fill(sheet, box, ratio);
