@@ -1,4 +1,4 @@
-/** Typed calls of the service's /api. Every failure is an ApiError with a sentence for people. */
+/** Typed calls of the service's /api. Every failure is an ApiError whose message is a sentence for people. */
 
 import type {
   AgentRow,
@@ -17,7 +17,7 @@ import { tabToken } from "./token/tab-token.ts";
 
 export type Edit = MessageDetails["edits"][number];
 
-/** `GET /api/sessions/{id}`, as far as the dashboard reads it. */
+/** The answer of `GET /api/sessions/{id}`, limited to the fields that the dashboard reads. */
 export interface SessionDetails {
   readonly id: string;
   readonly tenant: string;
@@ -38,7 +38,7 @@ export interface Branch {
   readonly messages: number;
 }
 
-/** If absent, the service chooses the branch. */
+/** The branch to use. If `branch` is absent, the service chooses one. */
 interface OnBranch {
   readonly branch?: string | undefined;
 }
@@ -50,7 +50,7 @@ export interface Checkpoint {
   readonly branch: string;
 }
 
-/** Money is in US dollars. Null means unknown, not zero. */
+/** Cost and savings. Amounts of money are in US dollars. Null means unknown, not zero. */
 export interface CostReport {
   readonly sessions: number;
   readonly turns: number;
@@ -76,7 +76,7 @@ export interface FoundPassage {
   /** Number of the message in its session. */
   readonly number: number;
   readonly role: string;
-  /** From 0 to 1. */
+  /** Relevance of the passage to the query, from 0 to 1. */
   readonly score: number;
   readonly session: string;
 }
@@ -106,13 +106,13 @@ export interface ConfigChange {
 
 export type SteerAction = "undo" | "restore" | "checkpoint" | "pin" | "compact" | "reset";
 
-/** The answers of the six actions together. Each action fills some of the fields. */
+/** The fields of the answers to all six actions. Each action fills some of them. */
 export interface Steered {
   readonly branch?: string;
   readonly edits?: readonly number[];
   readonly tokens?: number;
   readonly limit?: number | null;
-  /** Id of a checkpoint (`cp_7`) or a pin. */
+  /** Id of a checkpoint (`cp_7`), or number of a pin. */
   readonly id?: string | number;
   readonly strategies?: readonly string[];
   readonly tokensBefore?: number;
@@ -121,7 +121,7 @@ export interface Steered {
   readonly messagesAfter?: number;
 }
 
-/** `status` is 0 if there was no answer. */
+/** An error of the API. `status` is 0 if the service did not answer. */
 export class ApiError extends Error {
   readonly code: string;
   readonly status: number;
@@ -134,14 +134,14 @@ export class ApiError extends Error {
   }
 }
 
-/** Contract: every call rejects with an ApiError. Its code is ABORTED if the caller gave up. */
+/** Contract: a call that fails rejects with an ApiError. The error's code is ABORTED if the caller cancelled the call. */
 export interface Api {
   sessions(after?: string, signal?: AbortSignal): Promise<Listed<SessionRow>>;
   agents(signal?: AbortSignal): Promise<Listed<AgentRow>>;
   session(id: string, signal?: AbortSignal): Promise<SessionDetails>;
   /** The newest `turnsMost` turns. */
   turns(id: string, signal?: AbortSignal): Promise<Listed<TurnPoint>>;
-  /** The window at a checkpoint, or now. */
+  /** The window at the given checkpoint. If no checkpoint is given, the window now. */
   window(
     id: string,
     options?: OnBranch & { readonly at?: string },
@@ -155,13 +155,13 @@ export interface Api {
   edits(id: string, signal?: AbortSignal): Promise<Listed<Edit>>;
   receipts(id: string, signal?: AbortSignal): Promise<Listed<CompactionEndEvent>>;
   checkpoints(id: string, signal?: AbortSignal): Promise<Listed<Checkpoint>>;
-  /** Points are checkpoints (`cp_7`) or numbers of edits. */
+  /** Compares the views at two points. A point is a checkpoint (`cp_7`) or the number of an edit. */
   diff(
     id: string,
     points: OnBranch & { readonly from: string; readonly to?: string | undefined },
     signal?: AbortSignal,
   ): Promise<TextDiff>;
-  /** The cost of one session, or of all sessions. */
+  /** The cost of one session. If no id is given, the cost of all sessions. */
   cost(id?: string, signal?: AbortSignal): Promise<CostReport>;
   search(q: string, session: string, signal?: AbortSignal): Promise<Listed<FoundPassage>>;
   archive(
@@ -179,7 +179,7 @@ export interface Api {
 /** Maximum number of turns of a session that the service lists. */
 export const turnsMost = 10_000;
 
-/** Maximum time for a call, in milliseconds. A compaction that asks a model takes seconds. */
+/** Maximum time for a call, in milliseconds. A compaction may take many seconds if a model writes its summary. */
 const patienceMs = 120_000;
 
 interface Call {
@@ -270,7 +270,7 @@ function unanswered(signal: AbortSignal | undefined): ApiError {
       );
 }
 
-/** `{ error: { code, message } }`, the service's own form. */
+/** Reads the service's error answer, `{ error: { code, message } }`. */
 function errorOf(answer: unknown, status: number): ApiError {
   const { error } = (answer ?? {}) as { error?: { code?: unknown; message?: unknown } };
   return new ApiError(
@@ -282,5 +282,5 @@ function errorOf(answer: unknown, status: number): ApiError {
   );
 }
 
-/** The API with the token of this tab. */
+/** The API, called with the token of this tab. */
 export const api: Api = createApi(tabToken);

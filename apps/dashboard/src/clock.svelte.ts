@@ -1,4 +1,4 @@
-/** The current time for labels in rows. It advances every few seconds while the page is visible. */
+/** The current time, for times such as “12 s ago” in rows. It advances every few seconds while the page is visible. */
 
 const everyMs = 5000;
 

@@ -3,15 +3,18 @@
 import { grouped } from "plimsoll/text/digits";
 import { brief, wholePercent } from "plimsoll/watch/figures";
 
-/** Counts on the page: 12,345 · 1.2M · 3.4B */
+/** A count in short form, such as 12,345, 1.2M or 3.4B. */
 export const tokens: (count: number) => string = brief;
 
-/** A share in percent: 0.839 is 83%. A share just below a threshold, or not quite 0 or 1, must not look as if it had got there. */
+/**
+ * A share in percent, rounded down: 0.839 is 83%. So a share just below a threshold does not look as if it had reached the
+ * threshold. A positive share below 1% is shown as <1%.
+ */
 export function share(of: number): string {
   return of > 0 && of < 0.01 ? "<1%" : `${grouped(wholePercent(of))}%`;
 }
 
-/** US dollars. Small amounts keep two significant digits. */
+/** An amount in US dollars with two decimals, or with four if it is below 10 cents. */
 export function usd(amount: number): string {
   const size = Math.abs(amount);
   const sign = amount < 0 ? "−" : "";

@@ -1,4 +1,4 @@
-/** The live state of the page and its listeners: rows of sessions, replaced one by one as events arrive. */
+/** The live state of the page, and its listeners. The rows of sessions are replaced one by one as events arrive. */
 
 import type { ConfigAnswer } from "plimsoll/api";
 import type { PlimsollEvent } from "plimsoll/events";
@@ -27,7 +27,7 @@ import { tabToken } from "./token/tab-token.ts";
 
 type EventHandler = (event: PlimsollEvent) => void;
 
-/** State of the list of sessions. */
+/** Whether the list of sessions is loading, ready or failed. */
 export type Listing =
   | { readonly kind: "loading" }
   | { readonly kind: "ready" }
@@ -42,31 +42,31 @@ interface Hiding {
 }
 
 class Live {
-  /** Drawn rows by id. Updates of busy sessions are collected before they are drawn. */
+  /** The rows as they are drawn, by session id. Updates of busy sessions are collected before they are drawn. */
   readonly sessions: SvelteMap<string, RowState> = new SvelteMap();
   connection: Connection = $state.raw({ kind: "connecting" });
   listing: Listing = $state.raw({ kind: "loading" });
-  /** Set if there are more sessions. `more()` reads them. */
+  /** The position of the next page of sessions, which `more()` reads. Undefined if there are no more sessions. */
   next: string | undefined = $state.raw(undefined);
   settings: RowSettings = $state.raw(usualSettings);
-  /** Whether the first attempt to open the stream has ended. Nothing is requested before that. */
+  /** Whether the first attempt to open the stream has ended. Until then, nothing is requested. */
   hasTried: boolean = $state.raw(false);
-  /** The connection was lost or never opened. */
+  /** True if the connection was lost or could not be opened. */
   isAway: boolean = $state.raw(false);
   /** True until the service says that only its owner may change settings. */
   mayConfigure: boolean = $state.raw(true);
 
-  /** All known rows, drawn or not. */
+  /** The newest state of all rows, drawn or not. */
   readonly #known = new Map<string, RowState>();
   readonly #ofSession = new Map<string, Set<EventHandler>>();
   readonly #ofAll = new Set<EventHandler>();
   readonly #reconnected = new Set<() => void>();
-  /** One timer for each session that shows a phase. */
+  /** The timer that hides the phase, for each session that shows one. */
   readonly #hiding = new Map<string, Hiding>();
   readonly #rows: Gathering = gather((id) => this.#draw(id), timing);
   readonly #finding: Gathering = gather(() => void this.#list(undefined), timing, 2000);
   #stream: EventStream | undefined;
-  /** Number of starts so far. Answers to requests from before the last start are ignored. */
+  /** Number of starts so far. Answers to requests that were sent before the last start are ignored. */
   #started = 0;
 
   /** Opens the stream with the token of the tab. Closes an open stream first. */
@@ -102,7 +102,7 @@ class Live {
     this.mayConfigure = true;
   }
 
-  /** Calls the handler at once for each event of the session. Returns a function that unsubscribes. */
+  /** Calls the handler immediately for each event of the session. Returns a function that unsubscribes. */
   onSession(id: string, handler: EventHandler): () => void {
     const handlers = this.#ofSession.get(id) ?? new Set();
     this.#ofSession.set(id, handlers.add(handler));
@@ -112,13 +112,16 @@ class Live {
     };
   }
 
-  /** Calls the handler at once for each event of any session. Returns a function that unsubscribes. */
+  /** Calls the handler immediately for each event of any session. Returns a function that unsubscribes. */
   onEvent(handler: EventHandler): () => void {
     this.#ofAll.add(handler);
     return () => this.#ofAll.delete(handler);
   }
 
-  /** Calls the handler when the stream is back. Until then, unstored events were missed, and requests may have failed. */
+  /**
+   * Calls the handler when the stream is open again after an interruption, in which events may have been missed and requests may
+   * have failed.
+   */
   onReconnect(handler: () => void): () => void {
     this.#reconnected.add(handler);
     return () => this.#reconnected.delete(handler);
@@ -157,8 +160,8 @@ class Live {
     const known = this.#known.get(session);
     const changed = withEvent(known, event, this.settings);
     const isPhase = event.type === "context-breaking-update";
-    // An old session that continues may not be listed yet. And if the list was read around the end
-    // of this turn, it is unknown whether its figures include the turn. Both need a new list.
+    // Reads the list again in two cases: an old session continues but is not listed yet, or the list was read around the end of
+    // this turn, so that its figures may or may not include the turn.
     if (changed === undefined || isListedEnd(known, event)) this.#finding.add("sessions");
     if (changed !== undefined && changed !== known)
       this.#set(session, changed, isPhase ? "phase" : "event");
@@ -168,8 +171,8 @@ class Live {
   }
 
   /**
-   * Events are collected before drawing; phases are not. Changes that do
-   * not come from an event are drawn at once and delay nothing.
+   * Changes by events are collected before they are drawn. Phases, and changes that do not come from an event, are drawn
+   * immediately.
    */
   #set(id: string, state: RowState, by: "event" | "phase" | "page"): void {
     this.#known.set(id, state);
@@ -201,7 +204,7 @@ class Live {
     this.#hiding.set(id, { course, cancel: timing.later(hide, ms) });
   }
 
-  /** Cancels the hiding of a phase. */
+  /** Cancels the timer that would hide the phase. */
   #stay(id: string): void {
     this.#hiding.get(id)?.cancel();
     this.#hiding.delete(id);
@@ -222,7 +225,7 @@ class Live {
       if (started !== this.#started) return;
       for (const row of items)
         this.#set(row.id, listedRow(row, this.#known.get(row.id), this.settings), "page");
-      // Only the first read and later pages set `next`. Reading the first page again must not move it back.
+      // Only the first read and reads of later pages set `next`. If the first page is read again, `next` must not move back.
       if (after !== undefined || this.listing.kind !== "ready")
         this.next = next === undefined ? undefined : String(next);
       this.listing = { kind: "ready" };
@@ -237,7 +240,7 @@ class Live {
       this.use(await api.config());
       this.mayConfigure = true;
     } catch (error) {
-      // Users who may not read the settings get the defaults.
+      // Users who may not read the settings see the defaults.
       if (error instanceof ApiError && error.status === 403) this.mayConfigure = false;
     }
   }
@@ -250,7 +253,7 @@ function oldestOf(rows: ReadonlyMap<string, RowState>): string {
   return oldest?.row.id ?? "";
 }
 
-/** A sentence for people. The service's own sentences may quote text from outside. */
+/** The error as a sentence for people. Sentences of the service may quote text from outside. */
 export function sentenceOf(error: unknown): string {
   return error instanceof ApiError
     ? visible(error.message)

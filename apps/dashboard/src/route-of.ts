@@ -1,4 +1,4 @@
-/** The pages, and how their addresses are read. */
+/** The pages of the dashboard, and the code that reads their addresses. */
 
 export type Route =
   | { readonly page: "overview" | "errors" | "settings" | "unknown" }

@@ -1,4 +1,7 @@
-/** The current page, from the fragment of the address. A token in the fragment is kept for the tab and removed at once. */
+/**
+ * The current page, from the fragment of the address. If the fragment contains a token, the tab keeps the token, and it is
+ * removed from the address immediately.
+ */
 
 import { type Route, routeOf } from "./route-of.ts";
 import { keepToken, tokenInFragment } from "./token/tab-token.ts";
@@ -10,7 +13,7 @@ export function sessionPath(id: string, tab?: string): string {
 
 class Place {
   route: Route = $state.raw({ page: "overview" });
-  /** Number of tokens taken from an address. When it changes, everything is read again with the new token. */
+  /** Number of tokens that were read from the address so far. When it changes, all data is read again with the new token. */
   tokensTaken: number = $state(0);
 
   follow(): () => void {

@@ -1,4 +1,7 @@
-/** Declares components and styles for the compiler of the .ts files. Svelte and the browser tests check their content. */
+/**
+ * Declares components and styles, so that the compiler accepts imports of them in .ts files. Svelte and the browser tests check
+ * the components.
+ */
 
 declare module "*.svelte" {
   import type { Component } from "svelte";

@@ -1,4 +1,4 @@
-/** Light, dark, or the system's choice. Remembered for the next visit. */
+/** The colour theme: light, dark, or the same as the system. It is remembered for the next visit. */
 
 export const themes = ["system", "light", "dark"] as const;
 export type Theme = (typeof themes)[number];
@@ -14,7 +14,7 @@ class ThemeChoice {
     try {
       localStorage.setItem(key, theme);
     } catch {
-      // Storage is disabled, so the choice lasts until the page is closed.
+      // Storage is disabled, so the theme is remembered only until the page is closed.
     }
   }
 
@@ -37,8 +37,8 @@ function kept(): Theme {
 export const themeChoice: ThemeChoice = new ThemeChoice();
 
 /**
- * Calls `again` when the user or the system changes the colours, so that drawings
- * made by script can be redrawn. Returns a function that unsubscribes.
+ * Calls `again` when the user or the system changes the colours, so that drawings made by scripts can be redrawn. Returns a
+ * function that unsubscribes.
  */
 export function onThemeChange(again: () => void): () => void {
   const theme = new MutationObserver(again);

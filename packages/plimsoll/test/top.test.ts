@@ -159,7 +159,7 @@ describe("a terminal of 80 by 24 in front of a service that works", () => {
     terminal.press("k");
     await terminal.shows(/Unit 23 of 24[\s\S]+► +23 +U user/);
     terminal.press("\r");
-    await terminal.shows("√ Pinned: message 23 stays as it is until it is released.");
+    await terminal.shows("√ Pinned: message 23 stays unchanged until released.");
     const pins = (await readEdits(service, builder.session)).filter(
       ({ strategy, action }) => strategy === "pin" && action.kind === "pin",
     );

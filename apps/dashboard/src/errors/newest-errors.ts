@@ -1,4 +1,4 @@
-/** Decides which errors are shown, and when there may be new ones. */
+/** Decides which errors are shown, and which events may mean that there are new ones. */
 
 import type { PlimsollEvent } from "plimsoll/events";
 import type { ErrorRow } from "../api.ts";
@@ -8,7 +8,10 @@ export function newestFirst(items: readonly ErrorRow[]): readonly ErrorRow[] {
   return items.toSorted((one, other) => other.at - one.at);
 }
 
-/** Whether the event may mean that there is a new error. Errors have no event of their own, but these events come with them. */
+/**
+ * Whether the event may mean that there is a new error. Errors have no event of their own, but one of these events comes with
+ * each error.
+ */
 export function mayHaveFailed(event: PlimsollEvent): boolean {
   switch (event.type) {
     case "degraded":

@@ -6,7 +6,7 @@ import { share, tokens, usd } from "../format.ts";
 export interface Figure {
   readonly label: string;
   readonly value: string;
-  /** The meaning of the figure, in a few words. */
+  /** Explains the figure in a few words. */
   readonly note: string;
 }
 

@@ -1,10 +1,10 @@
-/** How a row shows a phase. */
+/** The progress bar of a phase in a row of the overview. */
 
 import type { ContextBreakingUpdateEvent } from "plimsoll/events";
 import { isRecoveryPhase } from "plimsoll/watch/phase-words";
 
 export interface ShownProgress {
-  /** From 0 to 100. Undefined if unknown; then the bar pulses. */
+  /** Progress in percent, from 0 to 100. Undefined if the progress is unknown. The bar then pulses. */
   readonly value: number | undefined;
   readonly state: "running" | "success" | "recovery";
 }

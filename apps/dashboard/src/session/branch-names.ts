@@ -9,7 +9,7 @@ export interface BranchName {
   readonly name: string;
 }
 
-/** Last used first: the branch with the newest message. */
+/** The names of the branches. The branch with the newest message comes first. */
 export function branchNames(branches: readonly Branch[]): readonly BranchName[] {
   return branches
     .toSorted((one, other) => (other.tip ?? 0) - (one.tip ?? 0))

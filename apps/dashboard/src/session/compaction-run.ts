@@ -11,7 +11,7 @@ import { type FillState, isLastPhase, phaseState } from "plimsoll/watch/phase-wo
 
 export interface Run {
   readonly turn: string;
-  /** In the order in which they were entered. The last one is the current phase. */
+  /** The updates so far, one for each phase, in order. The last one is the current phase. */
   readonly updates: readonly ContextBreakingUpdateEvent[];
   /** `running` means that more phases will follow. */
   readonly state: "running" | "done";
@@ -21,7 +21,7 @@ export interface Run {
 /** Maximum number of updates to keep. The newest are shown. */
 const updatesMost = 100;
 
-/** The run after an event. The same run if the event does not concern it. */
+/** The run after an event. Returns the same run if the event does not belong to it. */
 export function advance(run: Run | undefined, event: PlimsollEvent): Run | undefined {
   switch (event.type) {
     case "context-breaking-update":
@@ -47,14 +47,14 @@ function enter(run: Run | undefined, event: ContextBreakingUpdateEvent): Run {
 
 export interface Bar {
   readonly tone: FillState;
-  /** From 0 to 100. Absent if unknown; then the bar pulses. */
+  /** Progress in percent, from 0 to 100. Absent if the progress is unknown. The bar then pulses. */
   readonly percent?: number;
 }
 
-/** Phases with unknown progress, for example because a model is writing. */
+/** Phases whose progress is unknown, for example because a model is writing. */
 const pulsing: ReadonlySet<CompactionPhase> = new Set(["summarize-old", "recovery"]);
 
-/** In percent. Above this, the guard requests a compaction. */
+/** Fill level in percent above which the guard requests a compaction. */
 const warnsFrom = 95;
 
 export function barOf(

@@ -1,4 +1,4 @@
-/** The texts that replace removed content, the handles that open it, and which edits can be undone. Pure. */
+/** The texts that replace removed content, the handles of that content, and the edits that can be undone. Pure. */
 
 import type { MessageDetails } from "plimsoll/api";
 import type { CompactionEndEvent } from "plimsoll/events";
@@ -7,7 +7,7 @@ import { reasonWords } from "./reason-words.ts";
 
 type Edit = MessageDetails["edits"][number];
 
-/** The text that the model sees instead of the edited content. Undefined if there is none. */
+/** The text that the model sees instead of the edited content. Undefined if the edit has no such text. */
 export function textOf({ action }: Edit): string | undefined {
   return "text" in action && action.text !== "" ? action.text : undefined;
 }
@@ -36,7 +36,7 @@ export interface OpenHandle {
   /** Tokens of the handle's content. Absent if only a receipt names the handle. */
   readonly tokens?: number;
   readonly edit?: number;
-  /** Figures of the compaction, if the handle covers all of it. */
+  /** Figures of the compaction. Set only if the handle covers everything that the compaction removed. */
   readonly size?: HandleSize;
 }
 
@@ -50,7 +50,10 @@ export function shortHandle(handle: string): string {
   return handle.length > 12 ? `${handle.slice(0, 11)}…` : handle;
 }
 
-/** Newest first, each once. Several edits of a compaction may name the same handle; the summary's edit describes it. */
+/**
+ * The handles, newest first, without duplicates. Several edits of a compaction may name the same handle. The handle is then
+ * described by the edit with the summary.
+ */
 export function handlesOf(
   edits: readonly Edit[],
   receipts: readonly CompactionEndEvent[],

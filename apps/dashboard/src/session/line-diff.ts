@@ -1,13 +1,15 @@
-/** Compares two texts by lines. Bounded: texts that are too long to compare count as entirely different. */
+/**
+ * Compares two texts by lines. If they differ in too many lines, the part in which they differ is shown as entirely different.
+ */
 
 import { diffArrays } from "diff";
 
-/** A run of lines. The lines of one side, joined over all hunks in order, are the whole text of that side. */
+/** A run of lines that are the same or different. All lines of one side, joined in order, are the complete text of that side. */
 export type Hunk =
   | { readonly kind: "same"; readonly lines: readonly string[] }
   | { readonly kind: "different"; readonly was: readonly string[]; readonly is: readonly string[] };
 
-/** Maximum number of removed and added lines to look for. Finding more would take longer than about 10 milliseconds. */
+/** Maximum number of removed and added lines to find. To find more would take longer than about 10 milliseconds. */
 const longestEdit = 400;
 
 export function diffLines(was: string, is: string): readonly Hunk[] {
@@ -47,17 +49,17 @@ function hunksBetween(left: readonly string[], right: readonly string[]): readon
   return hunks;
 }
 
-/** A piece of one side as it is shown. The middle of a long run of equal lines is left out. */
+/** A piece of one side of the comparison. The middle of a long run of equal lines is left out. */
 export type DiffPiece =
   | { readonly kind: "same" | "different"; readonly text: string }
   | { readonly kind: "left out"; readonly lines: number };
 
 /** Number of equal lines to show around a difference. */
 const context = 3;
-/** Leaving out fewer lines than this would not help the reader. */
+/** Minimum number of lines to leave out. Leaving out fewer would not help the reader. */
 const leastLeftOut = 4;
 
-/** One side, cut to at most `chars` characters. */
+/** One side of the comparison, cut to at most `chars` characters. */
 export function sideOf(
   hunks: readonly Hunk[],
   side: "was" | "is",
@@ -102,7 +104,7 @@ function withoutMiddle(
   ];
 }
 
-/** A text with nothing to compare it with. */
+/** A text that is not compared with another. */
 export function wholeOf(text: string): readonly Hunk[] {
   return [{ kind: "same", lines: text.split("\n") }];
 }

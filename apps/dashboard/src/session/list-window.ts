@@ -1,4 +1,4 @@
-/** Which rows of a long list are on the screen, and which units match a filter. Pure arithmetic. */
+/** Computes which rows of a long list are on the screen, and which units match a filter. Pure arithmetic. */
 
 import type { SegmentKind, WindowUnit } from "plimsoll/api";
 
@@ -9,10 +9,10 @@ export interface ListView {
   readonly count: number;
 }
 
-/** Extra rows beyond each edge, so that fast scrolling shows no gap. */
+/** Number of extra rows beyond each edge, so that fast scrolling shows no gap. */
 const overscan = 6;
 
-/** From `first` up to, but not including, `end`. */
+/** The rows to create, from `first` up to, but not including, `end`. */
 export function visibleRows({ scrollTop, height, rowHeight, count }: ListView): {
   readonly first: number;
   readonly end: number;
@@ -23,7 +23,7 @@ export function visibleRows({ scrollTop, height, rowHeight, count }: ListView): 
   return { first: Math.max(0, Math.min(top, end)), end };
 }
 
-/** The scroll position at which a row is fully visible. Unchanged if it already is. */
+/** The scroll position at which a row is fully visible. Unchanged if the row is already visible. */
 export function scrollTopFor(
   { scrollTop, height, rowHeight }: Omit<ListView, "count">,
   row: number,
@@ -70,7 +70,10 @@ function wordsOf({ begins, handle, type, isPinned }: WindowUnit): string {
   return `${begins} ${handle ?? ""} ${type ?? ""}${isPinned ? " pinned" : ""}`.toLowerCase();
 }
 
-/** Position of a unit among the matching ones, or of the next match if the unit does not match. The indexes are sorted. */
+/**
+ * Position of a unit in `passing`, the sorted indexes of the matching units. If the unit does not match, the position of the next
+ * match.
+ */
 export function placeOf(passing: readonly number[], unit: number): number {
   let low = 0;
   let high = passing.length;

@@ -1,8 +1,8 @@
-/** The messages of a unit, read a few at a time, because a unit may cover thousands. Pure. */
+/** Reads the messages of a unit a few at a time, because a unit may contain thousands. Pure. */
 
 import type { MessageDetails } from "plimsoll/api";
 
-/** Numbers in the log, both ends included. */
+/** Numbers of messages in the log, including the first and the last. */
 export interface Range {
   readonly first: number;
   readonly last: number;
@@ -11,9 +11,9 @@ export interface Range {
 const messagesAtOnce = 6;
 
 /**
- * The range to read next, or undefined if everything was read. The first message of a range must be on the
- * branch, so the range begins with the last message that was read, which is known to be on it. If the last
- * page brought nothing new, because the numbers jump by more than a page, the whole rest is requested.
+ * The range to read next, or undefined if all messages were read. The first message of a range must be on the branch, so the
+ * range begins with the last message that was read, because that message is on the branch. If the last page contained nothing
+ * new, because the numbers jump by more than a page, all remaining messages are requested.
  */
 export function nextRange(
   { first, last }: Range,
@@ -26,7 +26,7 @@ export function nextRange(
   return { first: begin, last: hasStalled ? last : Math.min(last, begin + messagesAtOnce) };
 }
 
-/** Each message and each edit once, in order. */
+/** Joins two pages. Each message and each edit occurs once, in order. */
 export function joined(known: MessageDetails | undefined, page: MessageDetails): MessageDetails {
   if (known === undefined) return page;
   return { items: once(known.items, page.items), edits: once(known.edits, page.edits) };

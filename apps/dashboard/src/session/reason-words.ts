@@ -3,7 +3,8 @@
 import { visible } from "plimsoll/text/unseen";
 
 /**
- * The service's names for reasons (session/fit/when-to-compact.ts, session/fit/compact-turn.ts, session/steer/compact-now.ts).
+ * Words for the reasons that the service gives (session/fit/when-to-compact.ts, session/fit/compact-turn.ts,
+ * session/steer/compact-now.ts).
  */
 const words: Readonly<Record<string, string>> = {
   compact: "the window was nearly full",
@@ -19,7 +20,7 @@ const words: Readonly<Record<string, string>> = {
   reset: "a fresh start by hand",
 };
 
-/** Unknown reasons are shown as the service names them. */
+/** The reason in words. An unknown reason is shown as the service names it. */
 export function reasonWords(reason: string): string {
   return Object.hasOwn(words, reason) ? (words[reason] ?? reason) : visible(reason);
 }

@@ -1,4 +1,4 @@
-/** The state of a session's page: read once, read again when an event makes it stale, and changed by the user's actions. */
+/** The state of a session's page. It is read once, read again when an event makes it stale, and changed by the user's actions. */
 
 import type { TurnPoint, WindowPicture } from "plimsoll/api";
 import type { CompactionEndEvent, PlimsollEvent } from "plimsoll/events";
@@ -43,34 +43,34 @@ export class SessionState {
   presence: "there" | "gone" = $state("there");
   session: SessionDetails | undefined = $state.raw();
   picture: WindowPicture | undefined = $state.raw();
-  /** The chosen branch. Undefined: the one used last. */
+  /** The chosen branch. Undefined means the branch that was used last. */
   branch: string | undefined = $state.raw();
   turns: readonly TurnPoint[] | undefined = $state.raw();
-  /** Cost of all turns, if there are more than are listed. */
+  /** Cost of all turns of the session. Set only if the session has more turns than are listed. */
   cost: CostReport | undefined = $state.raw();
   receipts: readonly CompactionEndEvent[] | undefined = $state.raw();
   edits: readonly Edit[] | undefined = $state.raw();
   checkpoints: readonly Checkpoint[] | undefined = $state.raw();
   errors: readonly ErrorRow[] | undefined = $state.raw();
-  /** The reason why data could not be read, by kind. Earlier data stays visible. */
+  /** The reasons why data could not be read, by kind of data. Data that was read earlier stays visible. */
   failures: Partial<Record<Kind, string>> = $state.raw({});
-  /** The service does not answer. */
+  /** True if the service does not answer. */
   isOffline: boolean = $state(false);
   /** The compaction that is running or has just ended. */
   run: Run | undefined = $state.raw();
   /** The result of the last action. */
   notice: ActionNotice | undefined = $state.raw();
-  /** The action that is running. */
+  /** Name of the action that is running. */
   pending: string | undefined = $state.raw();
-  /** An edit of the compaction whose report was requested. */
+  /** Number of an edit of the compaction whose report the user asked for. */
   reportOf: number | undefined = $state.raw();
   /** The handle that is open in the reader. */
   openHandle: string | undefined = $state.raw();
 
-  /** Kinds of data that are shown, or needed by something shown. */
+  /** Kinds of data that the page shows, or that something on the page needs. */
   #needed: ReadonlySet<Kind> = new Set();
   readonly #wanted = new Set<Kind>();
-  /** Kinds of data that changed and were not read since then. */
+  /** Kinds of data that have changed since they were last read. */
   readonly #old = new Set<Kind>(allKinds);
   readonly #asking: ReadonlyMap<Kind, Asking<void>>;
   readonly #gathering: Gathering;
@@ -86,7 +86,7 @@ export class SessionState {
     this.#gathering = gather((kind) => this.#asking.get(kind as Kind)?.ask(), timing);
   }
 
-  /** Returns a function that stops it. */
+  /** Begins to listen to events. Returns a function that stops listening. */
   start(): () => void {
     const stops = [
       live.onSession(this.id, (event) => this.#take(event)),
@@ -103,13 +103,13 @@ export class SessionState {
     this.notice = undefined;
     this.#needed = new Set([...neededBy(tab), ...this.#wanted]);
     for (const kind of this.#needed) {
-      // The first picture must not wait for data that the session list has too.
+      // The first picture must not wait for the session's data, which the list of sessions also has.
       const isLater = kind === "session" && this.#old.has("window");
       if (this.#old.has(kind) && !isLater) this.#gathering.add(kind);
     }
   }
 
-  /** Undefined: the branch used last, from turn to turn. */
+  /** Chooses a branch. If `branch` is undefined, the page follows the branch that was used last. */
   choose(branch: string | undefined): void {
     if (branch === this.branch) return;
     this.branch = branch;
@@ -118,25 +118,31 @@ export class SessionState {
     this.#gathering.flush("window");
   }
 
-  /** For actions on the shown content: uses the branch of the picture. */
+  /** The branch for actions on the content that is shown. It is the chosen branch, or else the branch of the picture. */
   get shownBranch(): { readonly branch?: string } {
     const branch = this.branch ?? this.picture?.branch;
     return branch === undefined ? {} : { branch };
   }
 
-  /** For actions on a point or an edit, which has its own branch. Empty unless the user chose a branch. */
+  /**
+   * The branch for actions on a point or an edit. Empty unless the user chose a branch, because a point or an edit has its own
+   * branch.
+   */
   get onChosen(): { readonly branch?: string } {
     return this.branch === undefined ? {} : { branch: this.branch };
   }
 
-  /** From now on this kind is read, whichever tab is shown. */
+  /** From now on, this kind of data is read, whichever tab is shown. */
   want(kind: Kind): void {
     this.#wanted.add(kind);
     this.#needed = new Set([...this.#needed, kind]);
     if (this.#old.has(kind)) this.#gathering.add(kind);
   }
 
-  /** If the service refuses, its own sentence is shown. Everything is read again, because another user may have acted. */
+  /**
+   * Carries out an action. If the service refuses, its sentence is shown. All data is read again, because another user may have
+   * acted too.
+   */
   async steer(
     action: SteerAction,
     options: object,

@@ -4,7 +4,7 @@ import type { Kind } from "plimsoll/watch/stale";
 
 export type TabName = "window" | "history" | "compactions" | "travel" | "archive";
 
-/** The summary is above every tab. */
+/** Data that every tab needs, because the summary is above every tab. */
 const always: readonly Kind[] = ["session", "window"];
 const dataOfTab: Readonly<Record<TabName, readonly Kind[]>> = {
   window: [],

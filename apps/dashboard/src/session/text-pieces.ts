@@ -25,7 +25,7 @@ const steps = [
   { from: 1024, name: "K" },
 ];
 
-/** `64 K`, `3.1 M`. */
+/** A number of characters in short form, such as `64 K` or `3.1 M`. */
 export function sizeWords(chars: number): string {
   for (const { from, name } of steps) {
     if (chars < from) continue;
@@ -40,7 +40,7 @@ export interface Piece {
   readonly isHit: boolean;
 }
 
-/** Maximum number of words to mark, and of hits in one passage. More would not help the reader. */
+/** Maximum number of words to mark, and maximum number of marks in one passage. More would not help the reader. */
 const wordsMost = 16;
 const hitsMost = 500;
 const leastWord = 2;
@@ -54,10 +54,10 @@ export function wordsOf(query: string): readonly string[] {
   return [...new Set(words)].slice(0, wordsMost);
 }
 
-/** The text with each occurrence of a word marked. Joined together, the pieces are the text again. */
+/** Marks each occurrence of the words in the text. Joined together, the pieces are the text again. */
 export function markWords(text: string, words: readonly string[]): readonly Piece[] {
   const lower = text.toLowerCase();
-  // A few letters get longer in lower case. Then positions would not match, so the original text is searched.
+  // A few letters become longer in lower case, so that positions would not match. In that case the original text is searched.
   const searched = lower.length === text.length ? lower : text;
   const pieces: Piece[] = [];
   let at = 0;

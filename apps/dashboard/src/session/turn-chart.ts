@@ -52,7 +52,7 @@ export interface ChartOptions {
   /** Whether the chart also shows the size of the client's own requests. */
   readonly hasBefore: boolean;
   readonly paths: typeof uPlot.paths;
-  /** Index of the turn under the pointer, from 0. */
+  /** Called with the index of the turn under the pointer, which starts at 0. */
   readonly onpoint: (index: number | undefined) => void;
 }
 
@@ -61,9 +61,9 @@ export interface Chart {
   readonly data: uPlot.AlignedData;
 }
 
-/** With more turns than this, columns would be thinner than their gaps. */
+/** Maximum number of turns that are drawn as columns. With more turns, the columns would be thinner than their gaps. */
 const columnsMost = 150;
-/** Key that connects both charts, so that their pointers move together. */
+/** The key that connects both charts, so that their pointers move together. */
 const syncKey = "turns";
 
 function axisWidth(width: number): number {
@@ -84,7 +84,7 @@ function common({
 > {
   return {
     width: Math.max(200, width),
-    // As wide as the second axis of the other chart, so that turns line up.
+    // The space on the right is as wide as the second axis of the other chart, so that the turns of both charts are aligned.
     padding: [18, hasMoney(series) ? axisWidth(width) : 8, 0, 0],
     legend: { show: false },
     select: { show: false, left: 0, top: 0, width: 0, height: 0 },
@@ -113,7 +113,7 @@ function turnsScale(numbers: readonly number[]): uPlot.Scale {
   return { time: false, range: [first - 0.5, (numbers.at(-1) ?? first) + 0.5] };
 }
 
-/** Each turn is a level line from half a turn before it to half a turn after it. So even a single turn is visible. */
+/** Draws each turn as a level line, from half a turn before it to half a turn after it. So even a single turn is visible. */
 const levels: uPlot.Series.PathBuilder = (chart, seriesIndex, first, last) => {
   const [numbers = []] = chart.data;
   const values = chart.data[seriesIndex] ?? [];
@@ -128,7 +128,7 @@ const levels: uPlot.Series.PathBuilder = (chart, seriesIndex, first, last) => {
       continue;
     }
     const number = numbers[index] ?? 0;
-    // On whole pixels and at least one pixel wide, so that there are no seams and every turn is visible.
+    // Edges are on whole pixels, so that there are no seams. A turn is at least one pixel wide, so that it is visible.
     const from = Math.round(chart.valToPos(number - 0.5, "x", true));
     const to = Math.max(from + 1, Math.round(chart.valToPos(number + 0.5, "x", true)));
     const y = chart.valToPos(value, scale, true);

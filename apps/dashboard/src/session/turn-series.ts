@@ -6,15 +6,15 @@ import type { CostReport } from "../api.ts";
 type Column = (number | null)[];
 
 export interface TurnSeries {
-  /** 1 is the oldest turn of the session. */
+  /** Numbers of the turns. 1 is the oldest turn of the session. */
   readonly numbers: number[];
-  /** Stacked: each value includes all components below it. */
+  /** Tokens by component. The values are stacked: each includes all components below it. */
   readonly system: number[];
   readonly skills: number[];
   readonly tools: number[];
   readonly conversation: number[];
   readonly limit: number[];
-  /** Size of the client's own request. */
+  /** Size of the request that the client sent. */
   readonly before: Column;
   /** Share of the input read from the cache, from 0 to 1. */
   readonly cached: Column;
@@ -41,12 +41,12 @@ export function seriesOf(turns: readonly TurnPoint[], firstNumber: number = 1): 
 
 const changed: ReadonlySet<TurnPoint["outcome"]> = new Set(["edited", "compacted", "recovered"]);
 
-/** Size of the client's own request, if Plimsoll sent something else. */
+/** Size of the request that the client sent, if Plimsoll sent a different one. */
 export function savedFrom({ outcome, tokensBefore }: TurnPoint): number | undefined {
   return changed.has(outcome) ? tokensBefore : undefined;
 }
 
-/** Size of the request without Plimsoll. For a request that was sent as it came, this is the size that was sent. */
+/** Size that the request would have had without Plimsoll. If the request was sent unchanged, this is the size that was sent. */
 function withoutUs(turn: TurnPoint): number | undefined {
   return turn.outcome === "passthrough" ? turn.measurement.total : savedFrom(turn);
 }
@@ -54,12 +54,14 @@ function withoutUs(turn: TurnPoint): number | undefined {
 export interface History {
   readonly turns: readonly TurnPoint[];
   readonly firstNumber: number;
-  /** Number of turns of the session. More than listed if the list is partial. */
+  /** Number of turns of the session. It is higher than the number of listed turns if the list is partial. */
   readonly counted: number;
   readonly isPartial: boolean;
 }
 
-/** Turns of a whole session are numbered so that the newest has the total count. Turns of a branch are numbered from 1. */
+/**
+ * Numbers the turns. In a whole session, the number of the newest turn is the total count. In a branch, the numbers start at 1.
+ */
 export function historyOf(
   listed: readonly TurnPoint[],
   counted: number,
@@ -75,7 +77,7 @@ export function historyOf(
   };
 }
 
-/** Undefined if the provider reported nothing. */
+/** Share of the input that the provider read from its cache. Undefined if the provider did not report it. */
 export function cachedShare({ usage }: TurnPoint): number | undefined {
   if (usage?.cacheReadTokens === undefined || usage.inputTokens <= 0) return undefined;
   return Math.min(1, usage.cacheReadTokens / usage.inputTokens);
@@ -86,7 +88,7 @@ export function oldestFirst(turns: readonly TurnPoint[]): readonly TurnPoint[] {
 }
 
 export interface Mark {
-  /** Index of the turn, from 0. */
+  /** Index of the turn. It starts at 0. */
   readonly index: number;
   readonly kind: "compacted" | "recovered";
 }
@@ -100,7 +102,7 @@ export function marksOf(turns: readonly TurnPoint[]): readonly Mark[] {
 export interface Totals {
   readonly usd?: number;
   readonly savedUsd?: number;
-  /** Cache share over all turns whose provider reported it. */
+  /** Share of the input read from the cache, over all turns whose provider reported it. */
   readonly cached?: number;
   readonly compactions: number;
 }
@@ -122,7 +124,7 @@ export function totalsOf(turns: readonly TurnPoint[]): Totals {
   };
 }
 
-/** Totals of all turns of a session, if not all are listed. */
+/** Totals of all turns of a session, for the case that not all turns are listed. */
 export function totalsOfCost(cost: CostReport): Totals {
   const { compactions, usd, savedUsd, cachedTokens, sentTokens, measured } = cost;
   const isCacheKnown = measured.cache > 0 && sentTokens > 0;
@@ -134,7 +136,7 @@ export function totalsOfCost(cost: CostReport): Totals {
   };
 }
 
-/** Undefined if no value is known, because unknown is not zero. */
+/** The sum of the known values. Undefined if no value is known, because unknown is not zero. */
 function sumOf(values: readonly (number | undefined)[]): number | undefined {
   const known = values.filter((value) => value !== undefined);
   return known.length === 0 ? undefined : known.reduce((sum, value) => sum + value, 0);

@@ -1,4 +1,4 @@
-/** The window as rows of equal capacity: the place of each unit, and the unit at a point. Pure geometry, in CSS pixels. */
+/** The window as rows of equal capacity: where each unit is drawn, and which unit is at a point. Pure geometry, in CSS pixels. */
 
 import type { WindowPicture } from "plimsoll/api";
 
@@ -6,13 +6,13 @@ export interface Layout {
   readonly width: number;
   readonly height: number;
   readonly rows: number;
-  /** Capacity of the whole area in tokens: the model's window, or the units if they are larger. */
+  /** Capacity of the whole area in tokens: the model's window, or the sum of the units if that is larger. */
   readonly capacity: number;
   /** The token at which each unit begins. The last entry is the end of the last unit. */
   readonly starts: Float64Array;
 }
 
-/** A stretch of one row. */
+/** The place of a stretch of tokens in one row. */
 export interface Box {
   readonly row: number;
   readonly x: number;
@@ -21,7 +21,7 @@ export interface Box {
 
 export const rowHeight = 22;
 const rowGap = 4;
-/** Space above the first and below the last row, for the load line and its overshoot. */
+/** Space above the first row and below the last row, because the load line extends beyond the rows. */
 export const margin = 6;
 const rowPitch = rowHeight + rowGap;
 
@@ -29,7 +29,8 @@ const rowsLeast = 6;
 /** Maximum number of rows. With more, the picture would fill the page. */
 const rowsMost = 12;
 /**
- * Minimum length of all rows together in pixels, if there is room. A thousandth of the window is then wide enough to point at.
+ * Desired minimum length of all rows together, in pixels. With this length, a thousandth of the window is wide enough to point
+ * at.
  */
 const usualLength = 8000;
 const usualUnitWidth = 4;
@@ -60,7 +61,7 @@ export function topOf(row: number): number {
   return margin + row * rowPitch;
 }
 
-/** The position of a token. The end of a row belongs to that row, not to the next one. */
+/** The position of a token. A token at the end of a row is in that row, not in the next one. */
 export function pointOf(
   { width, rows, capacity }: Layout,
   token: number,
@@ -88,7 +89,7 @@ export function boxesOfUnit(layout: Layout, index: number): readonly Box[] {
   return boxesOf(layout, layout.starts[index] ?? 0, layout.starts[index + 1] ?? 0);
 }
 
-/** The unit at a point. Undefined between rows and in empty space. */
+/** The unit at a point. Undefined if the point is between rows or in empty space. */
 export function unitAt(layout: Layout, x: number, y: number): number | undefined {
   const { width, rows, capacity, starts } = layout;
   const row = Math.floor((y - margin) / rowPitch);
@@ -111,8 +112,8 @@ function unitOfToken(starts: Float64Array, token: number): number | undefined {
 }
 
 /**
- * The unit that a key selects. Undefined if the key has no meaning here. Without a
- * selection, any of these keys selects the first unit, or the last one with End.
+ * The unit that a key selects. Undefined if the key has no meaning here. If no unit is selected, End selects the last unit, and
+ * all other keys select the first.
  */
 export function unitByKey(
   layout: Layout,
@@ -140,7 +141,7 @@ export function unitByKey(
   }
 }
 
-/** The unit above or below, or the same unit if there is none. */
+/** The unit above or below the selected one. Returns the selected unit if there is none. */
 function unitInRow(layout: Layout, selected: number, step: 1 | -1): number {
   const { starts, capacity, rows } = layout;
   const middle = ((starts[selected] ?? 0) + (starts[selected + 1] ?? 0)) / 2;

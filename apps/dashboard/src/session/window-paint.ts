@@ -1,6 +1,6 @@
 /**
- * Paints the layout of a window: blocks by kind, cached prefix, handles, pins
- * and the load line. A second layer shows the unit under the pointer.
+ * Paints the layout of a window: blocks by kind, the cached prefix, handles, pins and the load line. A second layer shows the
+ * unit under the pointer.
  */
 
 import type { SegmentKind, WindowPicture, WindowUnit } from "plimsoll/api";
@@ -33,13 +33,13 @@ export interface Painting {
   readonly palette: Palette;
   /** Device pixels per CSS pixel. */
   readonly ratio: number;
-  /** The kind to emphasise. All other kinds are faded. */
+  /** The kind to emphasise. All other kinds are drawn in faint colours. */
   readonly only?: SegmentKind | undefined;
   /** The label of the load line. */
   readonly label: string;
 }
 
-/** Minimum width of units with a hairline between them. Narrower ones would be nothing but lines. */
+/** Minimum width of units that are separated by hairlines, in pixels. Narrower units would consist only of lines. */
 const hairlineFrom = 3;
 const hairline = 1;
 const paleness = 0.18;
@@ -55,14 +55,14 @@ export function paintWindow(sheet: Sheet, painting: Painting): void {
   paintLoadLine(sheet, painting);
 }
 
-/** Edges are on device pixels, so that neighbours touch and nothing is blurred. */
+/** Fills a box. Its edges are on device pixels, so that neighbours touch and nothing is blurred. */
 function fill(sheet: Sheet, { row, x, width }: Box, ratio: number, shorter = 0): void {
   const left = Math.round(x * ratio) / ratio;
   const right = Math.round((x + width) * ratio) / ratio - shorter;
   if (right > left) sheet.fillRect(left, topOf(row), right - left, rowHeight);
 }
 
-/** Plain up to the limit, and hatched beyond it, because that part is reserved for the answer. */
+/** Paints the background: plain up to the limit, and hatched beyond it, because that part is reserved for the answer. */
 function paintRoom(sheet: Sheet, { layout, picture, palette, ratio }: Painting): void {
   sheet.fillStyle = palette.room;
   for (const box of boxesOf(layout, 0, layout.capacity)) fill(sheet, box, ratio);
@@ -90,7 +90,7 @@ function paintUnits(sheet: Sheet, painting: Painting): void {
   sheet.globalAlpha = 1;
 }
 
-/** The last box is a little shorter, which leaves a hairline to the next unit. */
+/** Fills all boxes of a unit. The last box is a little shorter, so that a hairline separates the unit from the next one. */
 function fillAll(sheet: Sheet, boxes: readonly Box[], ratio: number, shorter: number): void {
   for (const [at, box] of boxes.entries())
     fill(sheet, box, ratio, at === boxes.length - 1 ? shorter : 0);
@@ -100,7 +100,7 @@ function isWide({ width, rows, capacity }: Layout, tokens: number): boolean {
   return (tokens / capacity) * rows * width >= hairlineFrom;
 }
 
-/** Segments fill their unit, even if rounding changed their sum. */
+/** Calls the function for each segment. The segments fill their unit completely, even if rounding changed their sum. */
 function eachSegment(
   { segments, tokens }: WindowUnit,
   from: number,
@@ -116,7 +116,7 @@ function eachSegment(
   }
 }
 
-/** The part read from the provider's cache is shaded and underlined. */
+/** Shades and underlines the part that the provider read from its cache. */
 function paintCached(sheet: Sheet, { layout, picture, palette }: Painting): void {
   for (const { row, x, width } of boxesOf(layout, 0, picture.cachedTokens ?? 0)) {
     sheet.globalAlpha = 0.25;
@@ -150,7 +150,7 @@ function paintPins(sheet: Sheet, { layout, picture, palette }: Painting): void {
 const overshoot = 3;
 const markRadius = 6;
 
-/** A line that steps down exactly at the limit. Everything before it may be used. */
+/** Paints the load line, which steps down exactly at the limit. A request may use everything before it. */
 function paintLoadLine(sheet: Sheet, { layout, picture, palette, label }: Painting): void {
   if (picture.limit <= 0) return;
   const { row, x } = pointOf(layout, picture.limit);
@@ -172,7 +172,7 @@ interface LabelPlace extends Pick<Painting, "layout" | "palette" | "label"> {
   readonly x: number;
 }
 
-/** The mark and the figure, in the row of the line: after it if there is room, otherwise before it. */
+/** Paints the mark and the figure next to the load line: after the line if there is room, otherwise before it. */
 function paintLabel(sheet: Sheet, { layout, palette, label, row, x }: LabelPlace): void {
   sheet.font = `600 11px ${palette.font}`;
   sheet.textBaseline = "middle";
@@ -205,7 +205,7 @@ export interface Pointing {
   readonly hovered?: number | undefined;
 }
 
-/** The second layer. It changes with every move of the pointer; the first one does not. */
+/** Paints the second layer, which changes with every move of the pointer. The first layer does not change. */
 export function paintPointing(
   sheet: Sheet,
   { layout, palette, ratio, selected, hovered }: Pointing,
@@ -218,7 +218,7 @@ export function paintPointing(
   outline(sheet, layout, selected, { colour: palette.ink, width: 2.5 });
 }
 
-/** Minimum width of an outline, so that even a very narrow unit can be seen. */
+/** Minimum width of an outline in pixels, so that even a very narrow unit can be seen. */
 const leastOutline = 3;
 
 function outline(
@@ -250,7 +250,7 @@ function hatch(sheet: Sheet, colour: string, ratio: number, step: number): Canva
   }
   drawn.stroke();
   const pattern = sheet.createPattern(tile, "repeat");
-  // The canvas is scaled, but the tile is not.
+  // The canvas is scaled, but the tile of the pattern is not, so the pattern is scaled back.
   pattern?.setTransform(new DOMMatrix().scale(1 / ratio));
   return pattern ?? colour;
 }
@@ -266,7 +266,7 @@ const kindVariables: Readonly<Record<SegmentKind, string>> = {
   handle: "--kind-handle",
 };
 
-/** The colours that apply to an element now. */
+/** The theme's colours that currently apply to an element. */
 export function paletteOf(element: Element): Palette {
   const style = getComputedStyle(element);
   const of = (name: string): string => style.getPropertyValue(name).trim() || "#888888";

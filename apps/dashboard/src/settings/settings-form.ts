@@ -1,13 +1,13 @@
-/** The settings as form fields, and which values may be saved. Pure. */
+/** The settings as form fields, and the checks before they are saved. Pure. */
 
 import type { ConfigAnswer, LimitSettings, ProgressSettings } from "plimsoll/api";
 
-/** Figures stay text while the user types. Rows have their own keys, because their names change while they are typed. */
+/** Numbers stay text while the user types. Rows are identified by keys, because their names change while the user types. */
 export interface SettingsForm {
   readonly progress: ProgressSettings;
   readonly minLimit: string;
   readonly defaultLimit: string;
-  /** In percent of the limit. */
+  /** Warning threshold, in percent of the limit. */
   readonly warningPercent: string;
   readonly agents: readonly AgentLimitRow[];
   readonly llms: readonly LlmLimitRow[];
@@ -26,7 +26,7 @@ export interface LlmLimitRow {
   readonly followDefault: boolean;
 }
 
-/** By field: `minLimit`, `agents.{key}.name` … Each value is a sentence that says what to do. */
+/** Sentences that tell the user what to do, by field: `minLimit`, `agents.{key}.name` … */
 export type Problems = Readonly<Record<string, string>>;
 
 export type CheckedForm =
@@ -63,7 +63,7 @@ export function formOf({
   };
 }
 
-/** Whether both have the same values, ignoring the keys of rows. */
+/** Whether both forms have the same values, ignoring the keys of rows. */
 export function isSame(one: SettingsForm, other: SettingsForm): boolean {
   const withoutKeys = (form: SettingsForm): string =>
     JSON.stringify(form, (key, value: unknown) => (key === "key" ? undefined : value));
@@ -104,7 +104,7 @@ export function checkForm(form: SettingsForm): CheckedForm {
   return { kind: "valid", progress: form.progress, limits: limitsOf(form) };
 }
 
-/** For a form without problems. */
+/** The limits in a form. Contract: the form has no problems. */
 function limitsOf(form: SettingsForm): LimitSettings {
   return {
     min_limit: Number(form.minLimit),
@@ -121,7 +121,10 @@ function limitsOf(form: SettingsForm): LimitSettings {
   };
 }
 
-/** A limit below the lowest one is raised to it. The page says so next to the field, and the form can still be saved. */
+/**
+ * The lowest limit, if the given limit is below it. The service then uses the lowest limit instead. The page says so next to the
+ * field, and the form can still be saved.
+ */
 export function raisedTo(form: SettingsForm, limit: string): number | undefined {
   const [least, given] = [wholeOf(form.minLimit), wholeOf(limit)];
   return least !== undefined && given !== undefined && given < least ? least : undefined;
@@ -143,7 +146,10 @@ function problemOfPercent(text: string): string | undefined {
   return percent >= 0 && percent <= 100 ? undefined : "Give a share from 0 to 100 percent.";
 }
 
-/** Names of models ignore upper and lower case. Names of agents do not. */
+/**
+ * The problem of a name. Two names of models are the same if they differ only in upper and lower case. Two names of agents are
+ * then different.
+ */
 function problemOfName(
   name: string,
   others: readonly string[],

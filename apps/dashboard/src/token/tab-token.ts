@@ -1,10 +1,10 @@
-/** The token of this tab. It comes in the fragment of the address and is forgotten when the tab is closed. */
+/** The token of this tab. It comes from the fragment of the address, and is forgotten when the tab is closed. */
 
 const key = "plimsoll.token";
-/** If the browser stores nothing, the token lasts as long as the page. */
+/** The token, if the browser's storage is disabled. It then lasts only as long as the page. */
 let inMemory = "";
 
-/** Empty if there is none. */
+/** The token. Empty if the tab has none. */
 export function tabToken(): string {
   try {
     return sessionStorage.getItem(key) ?? inMemory;
@@ -23,7 +23,7 @@ export function keepToken(token: string): void {
   }
 }
 
-/** `#token=…`, as `plimsoll serve` prints it. Undefined if the fragment is something else. */
+/** The token in a fragment `#token=…`, as `plimsoll serve` prints it. Undefined if the fragment is something else. */
 export function tokenInFragment(hash: string): string | undefined {
   const found = /^#token=([^&/]+)$/.exec(hash)?.[1];
   if (found === undefined) return undefined;

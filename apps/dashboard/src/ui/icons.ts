@@ -1,4 +1,4 @@
-/** The drawings of all icons: strokes on a grid of 16. */
+/** The drawings of all icons, as strokes on a grid of 16 by 16. */
 
 import type { CompactionPhase } from "plimsoll/events";
 

@@ -1,4 +1,7 @@
-/** The command line: argv in, text out. Each command has its own file, which is loaded when the command is called. */
+/**
+ * The command line: reads the arguments and prints text. Each command has its own file, which is loaded when the command is
+ * called.
+ */
 
 import { readFileSync } from "node:fs";
 import { Command, CommanderError, InvalidArgumentError } from "commander";
@@ -52,7 +55,7 @@ function collect(text: string, before: readonly string[] = []): readonly string[
 
 /** Runs a command and sets the exit code: 0 (done), 1 (failed) or 2 (wrong usage). */
 export async function main(argv: readonly string[]): Promise<void> {
-  // The reader of the output may close it early.
+  // The program that reads the output may close it early.
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
     if (error.code === "EPIPE") process.exit(0);
     throw error;

@@ -1,6 +1,6 @@
 /**
- * The dashboard's files, built into the package. They are read once and served from
- * memory, with a policy that blocks everything foreign (threat T17).
+ * The dashboard's files, built into the package. They are read once and served from memory, with a policy that blocks all foreign
+ * content (threat T17).
  */
 
 import { createHash } from "node:crypto";
@@ -19,7 +19,7 @@ interface DashboardFile {
   readonly bytes: Uint8Array;
   readonly packed: Uint8Array;
   readonly tag: string;
-  /** True if the file's name changes with its content, so browsers may keep the file for good. */
+  /** True if the file's name changes with its content. Browsers may then keep the file for good. */
   readonly isLasting: boolean;
 }
 
@@ -60,7 +60,10 @@ function readOne(file: string, path: string): DashboardFile {
   };
 }
 
-/** Allows only the service's own scripts and styles and requests to the service itself. Text can never become markup. */
+/**
+ * The content security policy. It allows only scripts and styles of the service, and only requests to the service. Text can never
+ * become markup.
+ */
 const policy = [
   "default-src 'none'",
   "script-src 'self'",

@@ -1,6 +1,6 @@
 /**
- * Every route of the service, and who may call it. Any other path is refused. scripts/http-reference.mjs makes docs/http.md from
- * this table.
+ * Every route of the service, and who may call it. All other paths are refused. scripts/http-reference.mjs makes docs/http.md
+ * from this table.
  */
 
 import type { ServerResponse } from "node:http";
@@ -117,7 +117,10 @@ export interface ProviderRoute<K extends ProviderKind> {
   ) => Promise<void>;
 }
 
-/** `http/route.ts` decides which of these a path belongs to. The provider defines the arguments and bodies. */
+/**
+ * The routes of providers. `http/route.ts` decides which of them a path belongs to. The provider defines the arguments and
+ * bodies.
+ */
 export const providerRoutes: { readonly [K in ProviderKind]: ProviderRoute<K> } = {
   model: {
     paths: modelPaths.filter(({ isCount }) => isCount !== true).map(({ path }) => `POST ${path}`),

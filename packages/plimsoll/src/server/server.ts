@@ -1,4 +1,6 @@
-/** The service on one port: model routes, API, events, MCP and metrics. Sets time limits, and shuts the service down. */
+/**
+ * The service on one port: model routes, API, events, MCP and metrics. This file sets the time limits and shuts the service down.
+ */
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -40,7 +42,7 @@ export interface RunningServer {
   close(): Promise<void>;
 }
 
-/** Maximum time for a client to send its headers or its body (threat T15). */
+/** Maximum time for a client to send its headers, and to send its body (threat T15). */
 const headersTimeoutMs = 10_000;
 const requestTimeoutMs = 120_000;
 const maxConnections = 10_000;
@@ -108,7 +110,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   };
 }
 
-/** MCP is loaded with its first request, because most services never get one. */
+/** Loads MCP with the first MCP request, because most services never get one. */
 function openMcp({ engine, version, warn }: ServerOptions): {
   readonly route: () => Promise<McpRoute>;
   readonly close: () => Promise<void>;
@@ -204,7 +206,7 @@ async function handle(
   }
 }
 
-/** Codex tries a WebSocket first and understands this answer as "use HTTP". */
+/** Refuses WebSockets. Codex tries a WebSocket first, and understands this answer as "use HTTP". */
 function refuseWebSocket(request: IncomingMessage): void {
   if (request.headers.upgrade?.toLowerCase() !== "websocket") return;
   throw new PlimsollError("NOT_FOUND", "WebSockets are not supported. Use HTTP.", { status: 426 });

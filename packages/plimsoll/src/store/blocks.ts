@@ -1,22 +1,25 @@
 /**
- * Blocks: a long text that changes a little with every turn (such as a system prompt of 50 kB with a date) is cut at boundaries
- * that its content determines, and each block is stored once. A change moves only the boundaries around it.
+ * Blocks: Plimsoll cuts a long text that changes a little with every turn (such as a system prompt of 50 kB with a date) into
+ * blocks, and stores each block once. The content determines the boundaries, so a change moves only the boundaries around it.
  */
 
 import { hash } from "node:crypto";
 
 export interface Block {
-  /** Identifies the content within its session. The whole text is still checked by its SHA-256. */
+  /** Identifies the block's content within its session. The whole text is also checked against its SHA-256. */
   readonly id: Uint8Array;
   readonly bytes: Uint8Array;
 }
 
 const idBytes = 8;
-/** About one position in 1,024 is a boundary. The highest bits of the rolling hash decide; only the last 32 bytes affect it. */
+/**
+ * About one position in 1,024 is a boundary: one at which the highest bits of the rolling hash are 0. The hash depends only on
+ * the last 32 bytes.
+ */
 const boundaryShift = 22;
 const blockBytes = { min: 256, max: 4096 } as const;
 
-/** Contract: all blocks joined are the bytes. */
+/** Contract: the blocks, joined together, are exactly `bytes`. */
 export function cutBlocks(bytes: Uint8Array): readonly Block[] {
   const blocks: Block[] = [];
   let start = 0;
@@ -52,7 +55,7 @@ export function nameOfBlock(id: Uint8Array): string {
   return Buffer.from(id).toString("base64");
 }
 
-/** One number for each value of a byte. It is the same on every machine, because the boundaries must not move. */
+/** One number for each value of a byte. The numbers are the same on every machine, because the boundaries must not move. */
 const gear: Int32Array = (() => {
   const table = new Int32Array(256);
   let state = 0x9e3779b9;

@@ -1,4 +1,4 @@
-/** How bytes are stored: compressed if that saves space, and checked against their hash on every read. */
+/** Stores bytes compressed, if that saves space, and checks them against their hash on every read. */
 
 import { hash } from "node:crypto";
 import { setImmediate as nextTurn } from "node:timers/promises";
@@ -20,18 +20,21 @@ const decompress = promisify(zstdDecompress);
 const deflateFromBytes = 1024;
 /** From this size on, a thread compresses the bytes. */
 const compressFromBytes = 4096;
-/** Sized for small bodies. Setting up zlib's default buffers would take longer than compressing. */
+/** Settings for small bodies. Setting up zlib's default buffers would take longer than compressing. */
 const smallSettings = { windowBits: 12, memLevel: 6, chunkSize: compressFromBytes } as const;
-/** No stored body is larger, because the limit for requests is 256 MiB. */
+/** Maximum size of a stored body. No body is larger, because the limit for requests is 256 MiB. */
 const maxBodyBytes = 512 * 1024 * 1024;
-/** A body this small, packed and unpacked, is unpacked synchronously, because a stream costs several times the work. */
+/**
+ * Maximum packed and unpacked size of a body that is unpacked synchronously. For such small bodies, a stream takes several times
+ * the work.
+ */
 const atOnce = { packedBytes: 32 * 1024, bytes: 256 * 1024 } as const;
 
 /** Contract: never rejects. Bytes that cannot be compressed are kept as they are. */
 export async function packBody(bytes: Uint8Array): Promise<StoredBody> {
   if (bytes.length < deflateFromBytes) return { codec: "raw", bytes: ownBytes(bytes) };
   if (bytes.length < compressFromBytes) {
-    // Lets the caller go on first. Compressing has time until the turn ends.
+    // Lets the caller continue first. The bytes need not be compressed before the turn ends.
     await nextTurn();
     return packSmall(bytes);
   }
@@ -42,7 +45,7 @@ export async function packBody(bytes: Uint8Array): Promise<StoredBody> {
   };
 }
 
-/** Runs in this thread, because handing the bytes to another one would take longer. */
+/** Runs in this thread, because handing the bytes to another thread would take longer. */
 function packSmall(bytes: Uint8Array): StoredBody {
   const packed = deflateRawSync(bytes, smallSettings);
   return packed.length < bytes.length
@@ -50,7 +53,7 @@ function packSmall(bytes: Uint8Array): StoredBody {
     : { codec: "raw", bytes: ownBytes(bytes) };
 }
 
-/** Copies the bytes. A view would keep the whole request in memory, and send it to the store's thread. */
+/** Copies the bytes. A view would keep the whole request in memory, and the whole request would be sent to the store's thread. */
 function ownBytes(bytes: Uint8Array): Uint8Array {
   return new Uint8Array(bytes);
 }
@@ -58,12 +61,12 @@ function ownBytes(bytes: Uint8Array): Uint8Array {
 export interface BodyToRead extends StoredBody {
   /** SHA-256 of the unpacked bytes. */
   readonly hash: string;
-  /** Names the body in an error: a handle, or session and number. */
+  /** Name of the body for error messages: a handle, or session and number. */
   readonly name: string;
   readonly session: string;
 }
 
-/** SQLite does not notice flipped bytes in a blob. This check does. */
+/** Unpacks a body and checks its hash, because SQLite does not notice flipped bytes in a blob. */
 export async function unpackBody(stored: BodyToRead): Promise<Uint8Array> {
   const bytes = await unpack(stored);
   if (bytes === undefined || sha256(bytes) !== stored.hash) {
@@ -76,7 +79,7 @@ export async function unpackBody(stored: BodyToRead): Promise<Uint8Array> {
   return bytes;
 }
 
-/** Returns no bytes if the block cannot be unpacked. Then the text that it belongs to does not match its hash. */
+/** Returns no bytes if the block cannot be unpacked. The text that contains the block then does not match its hash. */
 export async function unpackBlock(stored: StoredBody): Promise<Uint8Array> {
   return (await unpack(stored)) ?? new Uint8Array();
 }
@@ -94,7 +97,7 @@ async function unpack(stored: StoredBody): Promise<Uint8Array | undefined> {
   }
 }
 
-/** Undefined: the body is larger than `atOnce` allows, or broken. */
+/** Undefined if the body is larger than `atOnce` allows, or broken. */
 function unpackAtOnce(packed: Uint8Array): Uint8Array | undefined {
   if (packed.length > atOnce.packedBytes) return undefined;
   try {

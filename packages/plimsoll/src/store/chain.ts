@@ -1,8 +1,11 @@
-/** Running hashes over a conversation: if two are equal at the same position, the conversations are equal up to there. */
+/**
+ * Running hashes over a conversation. If two hashes at the same position are equal, the conversations are equal up to that
+ * position.
+ */
 
 import { hash } from "node:crypto";
 
-/** 132 bits of SHA-256 in base64, short enough to keep one per message in memory. */
+/** 132 bits of SHA-256 in base64. That is short enough to keep one hash per message in memory. */
 export function shortHash(text: string): string {
   return hash("sha256", text, "base64url").slice(0, 22);
 }

@@ -1,11 +1,14 @@
-/** Checks that a database is still where it was opened. SQLite keeps writing into a deleted file, and would lose the data. */
+/**
+ * Checks that a database is still where it was opened. If its file is deleted, SQLite keeps writing into the deleted file, and
+ * the data is lost.
+ */
 
 import { statSync } from "node:fs";
 import { PlimsollError } from "../message/error.ts";
 
 /**
  * Contract: the returned function throws STORE_FAILED while the database or its write-ahead log is deleted, or replaced by
- * another file. It stops throwing when the original is put back.
+ * another file. It stops throwing when the original file is put back.
  */
 export function keptPlace(file: string): () => void {
   if (file === ":memory:") return () => undefined;

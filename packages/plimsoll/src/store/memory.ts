@@ -1,4 +1,4 @@
-/** A store in memory, which is gone when the process ends: for tests, and for agents that need no history. */
+/** A store in memory, for tests and for agents that need no history. Its content is lost when the process ends. */
 
 import type { Edit } from "../message/edit.ts";
 import { PlimsollError } from "../message/error.ts";
@@ -34,14 +34,14 @@ interface Kept {
   readonly heads: Map<string, Uint8Array>;
   readonly blocks: Map<string, StoredBody>;
   readonly turns: Map<string, TurnRecord>;
-  /** The number of the session's last turn, counted over all sessions. 0: it has no turn yet. */
+  /** The number of the session's last turn, counted over all sessions. 0 if the session has no turn yet. */
   lastTurn: number;
   readonly edits: Map<number, Edit>;
   readonly clientSpellings: Map<number, Extract<Write, { kind: "wording" }>>;
 }
 
 interface Memory {
-  /** The memories by session, then by name. Memories that belong to no session are under "". */
+  /** The memories by session, and then by name. Memories that belong to no session have the session "". */
   readonly memories: Map<string, Map<string, object>>;
   readonly sessions: Map<string, Kept>;
   readonly archive: Map<string, ArchiveRecord>;
@@ -54,7 +54,7 @@ interface Memory {
   isClosed: boolean;
 }
 
-/** Number of events to keep, as in the SQL stores. */
+/** Maximum number of events to keep, as in the SQL stores. */
 const keptEvents = 100_000;
 const keptErrors = 10_000;
 
@@ -244,7 +244,10 @@ function otherReads(memory: Memory): RecordReads {
   };
 }
 
-/** Runs for all writes before the first is applied, so that a commit writes everything or nothing. */
+/**
+ * Throws if a record already exists. This check runs for all writes before the first is applied, so that a commit writes
+ * everything or nothing.
+ */
 function refuseIfTaken(memory: Memory, write: Write): void {
   const isTaken =
     (write.kind === "message" && memory.sessions.get(write.session)?.nodes.has(write.node.seq)) ||

@@ -7,7 +7,9 @@ import type { Migration } from "./migrations.ts";
 import { whileBusy } from "./while-busy.ts";
 import { createPrivate, moveIntoPlace, temporaryName } from "./whole-file.ts";
 
-/** How long to wait for another process that is making the same migration. It is long, because the database may be large. */
+/**
+ * How long to wait for another process that is making the same migration. The time is long, because the database may be large.
+ */
 const migrationWaitMs = 60_000;
 
 /** Contract: throws STORE_NEWER if the database has a newer schema than this program. */
@@ -37,8 +39,9 @@ export function schemaVersionOf(
 }
 
 /**
- * All steps are one transaction: a crash leaves the old version or the newest one, and no other process sees a version in
- * between. The version is read again inside, because another process may have migrated the database in the meantime.
+ * All steps are one transaction. After a crash the database has either the old version or the newest one, and no other process
+ * sees a version in between. The version is read again inside the transaction, because another process may have migrated the
+ * database in the meantime.
  */
 function apply(database: Database, file: string, migrations: readonly Migration[]): void {
   const run = database.transaction(() => {
@@ -53,7 +56,10 @@ function apply(database: Database, file: string, migrations: readonly Migration[
   whileBusy(() => run.immediate(), migrationWaitMs);
 }
 
-/** Contract: afterwards there is a complete backup of this version, or another process has migrated to a later one. */
+/**
+ * Contract: afterwards, a complete backup of this version exists, or another process has migrated the database to a later
+ * version.
+ */
 function backUp(database: Database, file: string, version: number): void {
   if (file === ":memory:") return;
   const target = `${file}.v${version}.bak`;
@@ -69,7 +75,9 @@ function backUp(database: Database, file: string, version: number): void {
   }
 }
 
-/** True for a complete database of that version. An incomplete one is possible, because older programs wrote backups in place. */
+/**
+ * Whether the file is a complete database of that version. It may be incomplete, because older programs wrote backups in place.
+ */
 function isBackup(file: string, version: number): boolean {
   if (!existsSync(file)) return false;
   const backup = new SqliteDatabase(file, { readonly: true });

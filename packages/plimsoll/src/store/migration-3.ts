@@ -1,6 +1,6 @@
 /**
- * Migration 3: every row gets a seal. Messages get their branch and a hash of the conversation up to them, by which they can be
- * found. Rows of earlier versions get all of this from their content.
+ * Migration 3: every row gets a seal. Every message also gets its branch, and a hash of the conversation up to that message, by
+ * which the message can be found. For rows of earlier versions, these values are computed from their content.
  */
 
 import type { Database } from "better-sqlite3";
@@ -9,7 +9,7 @@ import { unpackRecord } from "./record.ts";
 import { type SealedTable, type SqlRow, sealedColumns, sealOf } from "./seal.ts";
 import type { TurnRecord } from "./store.ts";
 
-/** All tables of this schema version, except those whose rows are identified by their own hash. */
+/** All tables of this schema version, except tables whose rows are identified by their own hash. */
 const sealedTables: readonly SealedTable[] = [
   "sessions",
   "branches",
@@ -32,7 +32,7 @@ export const statements3: readonly string[] = [
   "DROP INDEX messages_by_loose_chain",
   "CREATE INDEX sessions_by_name ON sessions (wire, client_key) WHERE client_key IS NOT NULL",
   "CREATE INDEX messages_by_talk ON messages (tenant, talk) WHERE talk IS NOT NULL",
-  // Not WITHOUT ROWID, because then a block of a kilobyte would take a page of its own.
+  // Not WITHOUT ROWID, because a block of a kilobyte would then take a whole page.
   `CREATE TABLE blocks (
     number INTEGER PRIMARY KEY, session TEXT NOT NULL, id BLOB NOT NULL, codec TEXT NOT NULL, body BLOB NOT NULL,
     UNIQUE (session, id))`,
@@ -54,7 +54,8 @@ export function fillStep3(database: Database): void {
   const talks = new Talks();
   forEachRow(database, "messages", (row) => {
     const branch = branchOfTurn.get(`${row["session"]}\0${row["turn"]}`) ?? null;
-    // Earlier versions put several people's conversations on one branch. Only messages on the path to its end are surely its own.
+    // Earlier versions put several people's conversations on one branch. Only messages on the path to the branch's end certainly
+    // belong to the branch.
     const isOwn = branch !== null && isOnPath(String(row["session"]), branch, Number(row["seq"]));
     const talk = talks.add(row, wireOf.get(String(row["session"])) ?? "");
     return { branch: isOwn ? branch : null, talk };
@@ -85,7 +86,7 @@ function readBranches(database: Database): ReadonlyMap<string, string> {
   return branches;
 }
 
-/** Tells whether a message is on the path to the end of a branch. */
+/** Returns a function that tells whether a message is on the path to the end of a branch. */
 function readPaths(database: Database): (session: string, branch: string, seq: number) => boolean {
   const parents = new Map<string, number | null>();
   for (const row of database.prepare("SELECT session, seq, parent FROM messages").iterate()) {
@@ -114,7 +115,7 @@ function readableTurn(record: Uint8Array): TurnRecord | undefined {
   }
 }
 
-/** Visits every row once, in the order in which they were written, and writes the added columns and the seal. */
+/** Visits every row of a table once, in the order in which the rows were written, and writes the added columns and the seal. */
 function forEachRow(database: Database, table: SealedTable, gain: (row: SqlRow) => SqlRow): void {
   // `rowid` needs an alias: in a table with an integer primary key, SQLite would name the column after that key.
   const columns = ["rowid AS row_number", ...sealedColumns[table]].join(", ");
@@ -138,15 +139,15 @@ function forEachRow(database: Database, table: SealedTable, gain: (row: SqlRow) 
 }
 
 interface MessageState {
-  /** Hash over the conversation up to here. */
+  /** Hash over the conversation up to this message. */
   readonly talk: string;
   readonly isLeading: boolean;
 }
 
 /**
- * Computes the talk of each message. Contract: messages are added in the order of their numbers, a parent before its children.
- * Newer talks are hashes over essences. Only a wire can compute those, so these talks are hashes over identities. A request is
- * looked up by both kinds (`session/identify/place-request.ts`).
+ * Computes the talk of each message. Contract: messages are added in the order of their numbers, a parent before its children. In
+ * newer versions, talks are hashes over essences, which only a wire can compute. Here, talks are hashes over identities. A
+ * request is looked up by both kinds (`session/identify/place-request.ts`).
  */
 class Talks {
   readonly #states = new Map<string, MessageState>();

@@ -1,4 +1,4 @@
-/** The schema as numbered steps. A released step is never changed: add a new one. */
+/** The schema as numbered steps. Never change a released step. Add a new one. */
 
 import type { Database } from "better-sqlite3";
 import { fillStep3, statements3 } from "./migration-3.ts";
@@ -53,7 +53,7 @@ export const migrations: readonly Migration[] = [
   {
     version: 2,
     statements: [
-      // Nothing ever wrote to the first archive table. Content that left the window is kept only in the log.
+      // Nothing ever wrote to the first archive table. Content that left the window is stored only in the log.
       "DROP TABLE archive",
       `CREATE TABLE archive (
         handle TEXT PRIMARY KEY, tenant TEXT NOT NULL, session TEXT NOT NULL,

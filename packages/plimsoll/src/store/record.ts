@@ -1,12 +1,12 @@
 /**
- * Small records as bytes: JSON, deflated against a dictionary of words that occur in such records. A turn of 700 bytes takes
- * about 150 bytes.
+ * Packs small records into bytes: JSON, deflated against a dictionary of words that occur in such records. A turn of 700 bytes
+ * takes about 150 bytes.
  */
 
 import { deflateRawSync, inflateRawSync } from "node:zlib";
 import { createShortDeflate, longestShort } from "./short-deflate.ts";
 
-/** The first byte says how a record is packed. JSON of an object or a list begins with neither value. */
+/** The first byte of a deflated record. A plain record is JSON and begins with a brace or a bracket. */
 const deflated = 1;
 const brace = 0x7b;
 const bracket = 0x5b;
@@ -30,7 +30,10 @@ export function packRecord(value: unknown): Uint8Array {
   return record;
 }
 
-/** The record without packing. For records that are overwritten again and again, and so take their space only once. */
+/**
+ * Writes the record without packing it. For records that are overwritten again and again, because these take their space only
+ * once.
+ */
 export function plainRecord(value: unknown): Uint8Array {
   return encoder.encode(JSON.stringify(value));
 }
@@ -52,7 +55,7 @@ export function unpackRecord<T>(bytes: Uint8Array): T {
 
 /**
  * Never change the dictionary, because every packed record needs it. The most frequent words come last, where references to them
- * are shortest. To improve it, add a second dictionary under another first byte.
+ * are shortest. To improve the dictionary, add a second one under another first byte.
  */
 const dictionary = Buffer.from(
   [

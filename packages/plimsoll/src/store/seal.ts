@@ -1,12 +1,12 @@
 /**
- * Seals: a short hash over the columns of a row, written with the row and checked on every read. SQLite does not notice a flipped
- * byte inside a cell; the seal does. It does not cover bodies, which have a SHA-256 of their own.
+ * A seal is a short hash over the columns of a row. It is written with the row and checked on every read, because SQLite does not
+ * notice a flipped byte inside a cell. The seal does not cover bodies, which have their own SHA-256.
  */
 
 import { hash } from "node:crypto";
 import { PlimsollError } from "../message/error.ts";
 
-/** The order never changes. A new column goes to the end, with a migration that seals all rows again. */
+/** The order of the columns never changes. A new column goes to the end, with a migration that seals all rows again. */
 export const sealedColumns = {
   sessions: ["id", "tenant", "wire", "agent", "client_key", "created_at", "updated_at"],
   branches: [
@@ -53,7 +53,7 @@ export const sealedColumns = {
 
 export type SealedTable = keyof typeof sealedColumns;
 
-/** 128 bits: far more than needed against random flips, and short enough to keep one per row. */
+/** 128 bits are far more than needed against random flips, and short enough to store with every row. */
 const sealBytes = 16;
 
 export function sealOf(table: SealedTable, row: SqlRow): Uint8Array {
@@ -63,10 +63,10 @@ export function sealOf(table: SealedTable, row: SqlRow): Uint8Array {
   return new Uint8Array(digest.subarray(0, sealBytes));
 }
 
-/** A blob is represented by its hash. To a database, an absent column and NULL are the same. */
+/** A blob is represented by its hash. An absent column becomes NULL, because a database does not distinguish them. */
 function plain(value: SqlValue | undefined): unknown {
   if (value === undefined || value === null) return null;
-  // Seals the text as a database stores it, because UTF-8 cannot contain half a character.
+  // Uses the text as a database stores it. UTF-8 cannot contain half a surrogate pair.
   if (typeof value === "string") return value.toWellFormed();
   return typeof value === "object" ? { sha256: hash("sha256", value, "base64") } : value;
 }

@@ -1,16 +1,16 @@
 /**
- * Deflate for short texts that resemble a dictionary. zlib's set-up for each text takes longer than compressing it, and leaves
- * much for the garbage collector. The output is one block with the fixed codes of RFC 1951. Any inflate with the same dictionary
- * can read it.
+ * Deflate for short texts that resemble a dictionary. For such texts, zlib's set-up takes longer than compressing, and creates
+ * much work for the garbage collector. The output is one block with the fixed codes of RFC 1951. Any inflate with the same
+ * dictionary can read it.
  */
 
-/** Longer texts are left to zlib. */
+/** Maximum length of a text. zlib compresses longer texts. */
 export const longestShort = 4096;
-/** From this length on, a reference is shorter than the bytes it replaces. */
+/** Minimum length of a match. A reference to a shorter match would not save space. */
 const minMatch = 4;
-/** Deflate's maximum, 258, has a code of its own and is hardly ever needed. */
+/** Maximum length of a match. Deflate allows 258, but that length has its own code and is hardly ever needed. */
 const maxMatch = 257;
-/** Maximum number of earlier positions to compare, nearest first, until one match is long enough. */
+/** Maximum number of earlier positions to compare. The nearest comes first, and the search ends once a match is long enough. */
 const maxTries = 24;
 const longEnough = 48;
 const hashBits = 12;
@@ -38,7 +38,7 @@ export function createShortDeflate(dictionary: Uint8Array): (text: Uint8Array) =
   return (text) => {
     bytes.set(text, begin);
     places.latest.set(latestInDictionary);
-    // The last block, with the fixed codes, which need no table.
+    // Begins the block: it is the last one and uses the fixed codes, which need no table.
     bits.write(0b011, 3);
     const end = begin + text.length;
     for (let at = begin; at < end; ) at += writeNext(bits, places, at, end);
@@ -47,7 +47,7 @@ export function createShortDeflate(dictionary: Uint8Array): (text: Uint8Array) =
   };
 }
 
-/** Writes a reference or one byte. Returns the number of bytes of the text that it represents. */
+/** Writes a reference or one byte. Returns the number of bytes of the text that were written in this way. */
 function writeNext(bits: Bits, places: Places, at: number, end: number): number {
   /** The last position at which a match can begin. */
   const lastMatch = end - minMatch;
@@ -55,7 +55,7 @@ function writeNext(bits: Bits, places: Places, at: number, end: number): number 
   const length = place === nowhere ? 1 : equalBytes(places.bytes, place, at, end);
   if (place === nowhere) bits.symbol(places.bytes[at] ?? 0);
   else bits.reference(length, at - place);
-  // Only the beginning of a match is remembered. Its other positions are already known from the earlier copy.
+  // Remembers only the first position of a match. The bytes at its other positions are already known from the earlier copy.
   if (at <= lastMatch) remember(places, at);
   return length;
 }
@@ -63,7 +63,7 @@ function writeNext(bits: Bits, places: Places, at: number, end: number): number 
 interface Places {
   /** The dictionary, followed by the text. */
   readonly bytes: Uint8Array;
-  /** The last position of every hash, and for each position the previous one with the same hash. */
+  /** The last position of every hash, and, for each position, the previous position with the same hash. */
   readonly latest: Int16Array;
   readonly earlier: Int16Array;
 }
@@ -80,7 +80,7 @@ function longestMatch({ bytes, latest, earlier }: Places, at: number, end: numbe
   let found = nowhere;
   let place = latest[hashAt(bytes, at)] ?? nowhere;
   for (let tries = 0; place !== nowhere && tries < maxTries && longest < longEnough; tries++) {
-    // A longer match must also agree at this position, so most others are ruled out at once.
+    // A longer match must also agree at this position. This check rules out most candidates quickly.
     const isLonger = bytes[place + longest] === bytes[at + longest];
     const length = isLonger ? equalBytes(bytes, place, at, end) : 0;
     if (length > longest) {
@@ -99,7 +99,7 @@ function equalBytes(bytes: Uint8Array, place: number, at: number, end: number): 
   return length;
 }
 
-/** Hash of as many bytes as the shortest match has. */
+/** Hash of the next bytes, as many as the shortest match has. */
 function hashAt(bytes: Uint8Array, at: number): number {
   const first = (bytes[at] ?? 0) | ((bytes[at + 1] ?? 0) << 8);
   const second = (bytes[at + 2] ?? 0) | ((bytes[at + 3] ?? 0) << 8);
@@ -107,12 +107,12 @@ function hashAt(bytes: Uint8Array, at: number): number {
 }
 
 interface Bits {
-  /** Lowest bit first. */
+  /** Writes `count` bits, the lowest bit first. */
   write(value: number, count: number): void;
   /** Writes the code of a byte, a length, or the end of the block. */
   symbol(symbol: number): void;
   reference(length: number, distance: number): void;
-  /** Everything written since the last call. */
+  /** Returns everything written since the last call. */
   take(): Uint8Array;
 }
 
@@ -150,14 +150,14 @@ function createBits(): Bits {
   };
 }
 
-/** Codes are written with the highest bit first, everything else with the lowest first. */
+/** Reverses the bits of a code. Codes are written with the highest bit first, and everything else with the lowest bit first. */
 function mirrored(code: number, count: number): number {
   let mirror = 0;
   for (let bit = 0; bit < count; bit++) mirror |= ((code >>> bit) & 1) << (count - 1 - bit);
   return mirror;
 }
 
-/** RFC 1951, 3.2.6. */
+/** The fixed codes of RFC 1951, 3.2.6. */
 const fixedCodes = [
   { from: 0, to: 143, code: 0x30, count: 8 },
   { from: 144, to: 255, code: 0x190, count: 9 },
@@ -180,7 +180,7 @@ interface Steps {
   readonly stepOf: Uint8Array;
 }
 
-/** RFC 1951, 3.2.5: after the first ones, every `perSize` ranges are twice as wide as the `perSize` ranges before. */
+/** RFC 1951, 3.2.5: after the first ranges, each group of `perSize` ranges is twice as wide as the group before. */
 function createSteps(start: number, perSize: number, most: number): Steps {
   const first: number[] = [];
   const bits: number[] = [];

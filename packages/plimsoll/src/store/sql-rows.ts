@@ -25,7 +25,7 @@ export interface SqlStatement {
   readonly sealed?: SealedReading;
 }
 
-/** Each row is checked against its seal in the thread that reads it, and returned with only these columns. */
+/** The columns to return from a table. The thread that reads a row also checks the row's seal. */
 export interface SealedReading {
   readonly table: SealedTable;
   readonly columns: readonly string[];
@@ -56,7 +56,10 @@ export function bodyOfMessage(session: string, row: SqlRow): Promise<Uint8Array>
   return unpackBody({ ...bodyOf(row), hash: textOf(row, "hash"), name, session });
 }
 
-/** Contract: this function and those below throw STORE_CORRUPT if the row does not match its seal, unless they say otherwise. */
+/**
+ * Contract: this function and those below throw STORE_CORRUPT if the row does not match its seal, unless their comment says
+ * otherwise.
+ */
 export function readSession(row: SqlRow | undefined): SessionRecord | undefined {
   if (row === undefined) return undefined;
   checkSeal("sessions", row);
@@ -106,7 +109,7 @@ export const nodeColumns = [
   "at",
 ];
 
-/** Expects a row whose seal was checked. */
+/** Contract: the seal of the row was already checked. */
 export function readNode(row: SqlRow): NodeRecord {
   return {
     seq: Number(row["seq"]),

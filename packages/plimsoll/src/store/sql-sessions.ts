@@ -8,7 +8,10 @@ export interface SqlReader {
   query(statement: SqlStatement): Promise<readonly SqlRow[]>;
 }
 
-/** The rows that match their seals. Lists leave out all others, so that one spoilt row does not make the whole list fail. */
+/**
+ * Returns the rows that match their seals. Lists leave out all other rows, so that one damaged row does not make the whole list
+ * fail.
+ */
 export function sealedOnly(table: SealedTable, rows: readonly SqlRow[]): readonly SqlRow[] {
   return rows.filter((row) => isSealed(table, row));
 }
@@ -26,7 +29,7 @@ export async function readNamed(
   return rows.flatMap((row) => readSession(row) ?? []);
 }
 
-/** The session with the last turn. If there is no turn at all, the session with the latest `updatedAt`. */
+/** The session with the newest turn. If no session has a turn, the session with the latest `updatedAt`. */
 export async function readNewest(
   driver: SqlReader,
   tenant: string | undefined,

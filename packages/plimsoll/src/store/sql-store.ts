@@ -59,12 +59,12 @@ export interface SqlDriver {
   close(): Promise<void>;
 }
 
-/** Number of events to keep. Older ones are dropped, because events are for catching up, not for history. */
+/** Maximum number of events to keep. Older ones are dropped, because clients read events only to catch up, not as a history. */
 export const keptEvents = 100_000;
 export const keptErrors = 10_000;
 const valuesPerQuery = 250;
 
-/** Messages per query. While this thread reads one batch, the database thread reads the next. */
+/** Number of messages per query. While this thread reads one batch, the database thread reads the next. */
 const nodesPerQuery = 2000;
 
 export function createSqlStore(driver: SqlDriver): Store {
@@ -100,7 +100,7 @@ export function createSqlStore(driver: SqlDriver): Store {
     sessions: (query) => readSessions(driver, query),
     snapshot: (id) =>
       within(id, () => readSnapshot(driver, id)).catch(async (error: unknown) => {
-        // The tables are read one after the other, and the session may have been put aside in between.
+        // The tables are read one after the other, and the session may have been put aside meanwhile.
         const isThere = await first("SELECT 1 FROM sessions WHERE id = ?", id);
         if (isThere === undefined) return undefined;
         throw error;
@@ -146,7 +146,7 @@ export function createSqlStore(driver: SqlDriver): Store {
   };
 }
 
-/** A row that cannot be read counts as damage to the session being read, because the row's own session id may be spoilt. */
+/** If a row cannot be read, reports damage to the session being read, because the session id in the row may itself be damaged. */
 async function within<T>(session: string, read: () => Promise<T>): Promise<T> {
   try {
     return await read();
@@ -270,7 +270,7 @@ function sealedOf(table: SealedTable): string {
 }
 
 /**
- * Throws if rows are missing, because a spoilt page may hide them. Messages must be numbered from 1 without gaps, and every
+ * Throws if rows are missing, because a damaged page may hide them. Messages must be numbered from 1 without gaps, and every
  * branch must end with one of them.
  */
 function whole(snapshot: SessionSnapshot): SessionSnapshot {
@@ -320,7 +320,7 @@ async function readBodies(
 /** Maximum number of talks (hashes over conversations) in one statement. */
 const talksPerQuery = 32;
 
-/** Searches for each talk separately, so that a talk with thousands of matches does not hide one that only this session has. */
+/** Searches for each talk separately. Otherwise a talk with thousands of matches could hide a talk that only this session has. */
 async function findAnswers(
   driver: SqlDriver,
   { tenant, wire, talks, limit }: TalkQuery,

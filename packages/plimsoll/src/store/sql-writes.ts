@@ -106,7 +106,7 @@ const replaceSession = insertInto(
   replacing("sessions", ["id"]),
 );
 
-/** Replaces the whole row, so that the seal is right whatever was there before. */
+/** Replaces the whole row, so that the seal is right whatever the row contained before. */
 function replacing(table: SealedTable, key: readonly string[]): string {
   const changes = [...sealedColumns[table], "seal"]
     .filter((column) => !key.includes(column))
@@ -115,8 +115,8 @@ function replacing(table: SealedTable, key: readonly string[]): string {
 }
 
 /**
- * Updates only these columns, and only if all others are unchanged. SQLite rewrites an index for every column that a statement
- * names, even if its value stays the same.
+ * Updates only the columns in `changed`, and only if all others have the same value as before. SQLite rewrites the index of every
+ * column that a statement names, even if the value stays the same.
  */
 function touching(table: SealedTable, key: readonly string[], changed: readonly string[]): string {
   const changes = [...changed, "seal"].map((column) => `${column} = excluded.${column}`);

@@ -6,9 +6,9 @@ import type { SqlStatement } from "./sql-rows.ts";
 
 export interface SqliteOptions {
   readonly file: string;
-  /** full: a commit survives a power failure. normal: it survives a crash of the process. */
+  /** full: a commit survives a power failure. normal: a commit survives only a crash of the process. */
   readonly durability?: "full" | "normal";
-  /** Never creates, migrates or writes the database. */
+  /** True if the database is only read: never created, migrated or written. */
   readonly isReadOnly?: boolean;
 }
 

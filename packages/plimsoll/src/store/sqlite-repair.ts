@@ -1,6 +1,6 @@
 /**
- * Repairs a database that the disk has spoilt. A spoilt session is moved, as it is, into a file next to the database. A database
- * with unreadable pages is put aside as a whole, and every intact session is copied into a new one.
+ * Repairs a database that the disk has damaged. A damaged session is moved, as it is, into a file next to the database. A
+ * database with unreadable pages is put aside as a whole, and every intact session is copied into a new database.
  */
 
 import {
@@ -39,7 +39,7 @@ const sessionColumn = {
 type Table = keyof typeof sessionColumn;
 const tables = Object.keys(sessionColumn) as Table[];
 
-/** Contract: throws SQLite's error. In that case nothing is lost, and the session is still in its place. */
+/** Contract: if this throws SQLite's error, nothing is lost, and the session is still in the database. */
 export function putSessionAside(
   database: Database.Database,
   file: string,
@@ -49,7 +49,7 @@ export function putSessionAside(
   createPrivately(aside);
   database.prepare("ATTACH ? AS aside").run(aside);
   try {
-    // Copies first, then deletes. A crash in between leaves the session twice, but never loses it.
+    // Copies first, then deletes. After a crash in between, the session exists twice, but it is never lost.
     database.transaction(() => {
       for (const table of tables) {
         database.exec(
@@ -74,7 +74,7 @@ export function putSessionAside(
   return aside;
 }
 
-/** SQLite stops after this many problems. */
+/** Maximum number of problems to report. SQLite stops its check after that many. */
 const maxProblems = 5;
 
 /** Also checks that the indexes match their tables, because a row that no index points to is silently lost. */
@@ -84,8 +84,8 @@ export function checkDatabase(database: Database.Database): readonly string[] {
 }
 
 /**
- * Contract: throws SQLITE_CORRUPT if a table or index is not as the migrations create it, because even names may be spoilt.
- * Tables that others have added are ignored.
+ * Contract: throws SQLITE_CORRUPT if a table or index is not as the migrations create it, because even names may be damaged.
+ * Tables that other programs have added are ignored.
  */
 export function checkSchema(database: Database.Database): void {
   const wanted = new Database(":memory:");
@@ -113,9 +113,9 @@ function schemaOf(database: Database.Database): readonly string[] {
 }
 
 /**
- * Creates a new database from one that was put aside because it could not be opened. Contract: there is no file at the new path.
- * First repairs the old list of tables, as far as it can be read, because a spoilt list keeps a database from opening. Undefined:
- * nothing could be read.
+ * Creates a new database from one that was put aside because it could not be opened. Contract: no file exists at the new path.
+ * First repairs the old list of tables, as far as it can be read, because SQLite cannot open a database with a damaged list.
+ * Returns undefined if nothing could be read.
  */
 export function salvageDatabase(aside: string, file: string): Rebuilt | undefined {
   const copy = `${file}.salvage`;
@@ -159,7 +159,8 @@ function mendSchema(database: Database.Database): void {
   database.pragma("writable_schema = ON");
   const set = "UPDATE sqlite_schema SET type = ?, name = ?, tbl_name = ?, sql = ? WHERE";
   const byName = database.prepare(`${set} name = ?`);
-  // If an entry's name is spoilt, its row number identifies it, because every database creates its entries in the same order.
+  // If an entry's name is damaged, its row number identifies the entry, because every database creates its entries in the same
+  // order.
   const byRow = database.prepare(`${set} rowid = ?`);
   for (const { rowid, type, name, tbl_name, sql } of rows) {
     const values = [type, name, tbl_name, sql];
@@ -169,8 +170,8 @@ function mendSchema(database: Database.Database): void {
 }
 
 /**
- * Creates a new database from everything readable in the old one. Contract: closes the old connection. If it throws, the old file
- * is still where it was.
+ * Creates a new database from everything readable in the old one. Contract: closes the old connection. If this function throws,
+ * the old file is still where it was.
  */
 export function rebuildDatabase(old: Database.Database, file: string): Rebuilt {
   const fresh = `${file}.new`;
@@ -182,7 +183,7 @@ export function rebuildDatabase(old: Database.Database, file: string): Rebuilt {
   return { aside, ...counts };
 }
 
-/** Creates a new file with everything that is intact in the old one. */
+/** Creates a new file with all intact content of the old one. */
 function fillNew(old: Database.Database, fresh: string): Omit<Rebuilt, "aside"> {
   removeDatabase(fresh);
   createPrivately(fresh);
@@ -220,7 +221,7 @@ function copyWhole(old: Database.Database, copy: Database.Database): ReadonlySet
   return lost;
 }
 
-/** A session that lacks a row in one of these tables is lost. Missing rows in other tables do no harm. */
+/** If a session lacks a row in one of these tables, the session is lost. Missing rows in other tables do no harm. */
 const needed: ReadonlySet<Table> = new Set([
   "sessions",
   "branches",
@@ -250,13 +251,13 @@ function copyTable(
   }
 }
 
-/** Tables without row numbers are read by their key. */
+/** Tables without row numbers, and the key by which each is read. */
 const keyed: ReadonlyMap<Table, string> = new Map([
   ["sessions", "id"],
   ["heads", "session"],
 ]);
 const rowsPerStep = 100;
-/** How many row numbers to try after an unreadable page. */
+/** Maximum number of row numbers to try after an unreadable page. */
 const maxSkipped = 100_000;
 
 function* readableRows(old: Database.Database, table: Table): Generator<SqlRow> {
@@ -269,7 +270,7 @@ function* readableRows(old: Database.Database, table: Table): Generator<SqlRow> 
   yield* all ?? rowsByKey(old, table, key);
 }
 
-/** Reads page by page. If a page cannot be read, tries each of its rows by itself, and then goes on. */
+/** Reads page by page. If a page cannot be read, tries each of its rows separately, and then continues with the next page. */
 function* rowsByNumber(old: Database.Database, table: Table): Generator<SqlRow> {
   const select = `SELECT rowid AS row_number, * FROM ${table} WHERE rowid`;
   const page = attempt(() => old.prepare(`${select} > ? ORDER BY rowid LIMIT ${rowsPerStep}`));
@@ -300,7 +301,7 @@ function eachOf(one: Database.Statement, first: number, last: number): readonly 
   return found;
 }
 
-/** Reads the rows session by session. Finds only sessions that messages or branches name. */
+/** Reads the rows session by session. Finds only sessions whose ids occur in messages or branches. */
 function* rowsByKey(old: Database.Database, table: Table, key: string): Generator<SqlRow> {
   const named = ["messages", "branches"].flatMap(
     (other) =>

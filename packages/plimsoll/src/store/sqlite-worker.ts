@@ -18,20 +18,22 @@ import { isBusy, whileBusy } from "./while-busy.ts";
 type Reply = Answered<SqliteAnswer>;
 type Transaction = Asked<Extract<Question, { kind: "transact" }>>;
 
-/** Maximum number of prepared statements. Few are needed, but those with lists of placeholders exist in many lengths. */
+/**
+ * Maximum number of prepared statements to keep. Few are needed, but statements with lists of placeholders exist in many lengths.
+ */
 const maxPrepared = 500;
 const eventsBetweenTrims = 1000;
 /** How long opening waits for a process that has locked the database. */
 const openWaitMs = 5000;
 /**
- * How long a commit waits for another writer. Later commits do not each wait that long again: while the database stays locked,
- * each is tried only briefly, and its caller tries again later.
+ * How long a commit waits for another writer. While the database stays locked, later commits do not wait as long: each is tried
+ * only briefly, and its caller tries again later.
  */
 const busyWaitMs = 2000;
 const lockedWaitMs = 50;
 const port = parentPort;
 if (port === null) throw new Error("sqlite-worker.ts runs only as a worker thread.");
-/** Replies that are sent together, as soon as all questions that have arrived are answered. */
+/** Replies that are waiting. They are sent together, as soon as all questions that have arrived are answered. */
 let replies: Reply[] = [];
 const sendReplies = (): void => {
   port.postMessage(replies);
@@ -50,7 +52,7 @@ function open(options: SqliteOptions): Database.Database {
   return opened;
 }
 
-/** Throws if the schema is older than this program's, because a reader may not migrate it. */
+/** Throws if the schema is older than this program's, because a thread that only reads may not migrate the database. */
 function ofThisVersion(
   opened: Database.Database,
   file: string,
@@ -104,7 +106,7 @@ function prepare(sql: string): Database.Statement {
   return prepared.get(sql) ?? prepared.set(sql, database.prepare(sql));
 }
 
-/** One durable write for all waiting transactions. If one of them fails, the others are still written. */
+/** Writes all waiting transactions in one durable transaction. If one of them fails, the others are still written. */
 function commit(transactions: readonly Transaction[]): void {
   const done: Reply[] = [];
   const isShared = transactions.length > 1;
@@ -145,7 +147,7 @@ function runGuarded(transaction: Transaction): Reply {
     run({ sql: "RELEASE one", values: [] });
     return done;
   } catch (error) {
-    // A full disk may have ended the whole transaction. Then there is nothing to roll back to.
+    // A full disk may have ended the whole transaction. In that case nothing can be rolled back.
     if (!database.inTransaction) throw error;
     database.exec("ROLLBACK TO one");
     database.exec("RELEASE one");
@@ -202,7 +204,7 @@ function rowsFor(request: Other): readonly SqlRow[] {
   }
 }
 
-/** Takes everything that has arrived, in order. Adjacent transactions are committed together. */
+/** Answers all questions that have arrived, in order. Adjacent transactions are committed together. */
 port.on("message", (first: readonly Asked<Question>[]) => {
   const requests = [...first];
   for (
@@ -226,6 +228,6 @@ port.on("message", (first: readonly Asked<Question>[]) => {
   }
   flush();
   sendReplies();
-  // With nothing left to wait for, the thread ends by itself.
+  // The thread ends by itself once its port is closed.
   if (requests.some(({ question }) => question.kind === "close")) port.close();
 });

@@ -1,5 +1,5 @@
 /**
- * SQLite in worker threads: commits wait for the disk there, and never on the event loop that streams answers. Commits that wait
+ * SQLite in worker threads. Commits wait for the disk there, and never on the event loop that streams answers. Commits that wait
  * at the same time share one transaction.
  */
 
@@ -17,7 +17,9 @@ import type {
 } from "./sqlite-questions.ts";
 import type { Store } from "./store.ts";
 
-/** If more questions than this are waiting, the disk has stopped. An error is better than filling the memory. */
+/**
+ * Maximum number of waiting questions. If more are waiting, the disk has stopped, and an error is better than filling the memory.
+ */
 const maxWaiting = 10_000;
 
 /**
@@ -40,7 +42,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
     check: () => checkApart(readOnly),
     rebuild: async () => {
       const [[row] = []] = await writer.ask({ kind: "rebuild" });
-      // The old reader is connected to the file that was put aside.
+      // The old reader is still connected to the file that was put aside.
       const before = reader;
       reader = await openThread(readOnly);
       await before.close();
@@ -58,7 +60,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
   return createSqlStore(driver);
 }
 
-/** Runs the check in a thread of its own, because it reads the whole file and nobody should have to wait for it. */
+/** Runs the check in a separate thread, because it reads the whole file and nothing else should have to wait for it. */
 async function checkApart(options: SqliteOptions): Promise<readonly string[]> {
   const thread = await openThread(options);
   try {
@@ -81,7 +83,7 @@ async function openThread(options: SqliteOptions): Promise<Connection> {
   const thread = new Thread<Question, SqliteAnswer>({
     startWorker: () =>
       new Worker(new URL("./sqlite-worker.ts", import.meta.url), { workerData: options }),
-    // Nobody knows how far the thread got, so no other thread continues its work.
+    // It is unknown how much of its work the thread has done, so no other thread continues that work.
     onEnd: (cause) => {
       const hasNotStarted = cause !== undefined && !isOpen;
       failure ??= hasNotStarted ? storeNotStarted(file, cause) : storeStopped(file, cause);

@@ -1,4 +1,4 @@
-/** The records that Plimsoll stores, and the one interface to store them. Every store passes store.test.ts. */
+/** The records that Plimsoll stores, and the interface of every store. Every store passes store.test.ts. */
 
 import type { Edit } from "../message/edit.ts";
 import type { ErrorCode } from "../message/error.ts";
@@ -22,7 +22,9 @@ export interface SessionRecord {
   readonly updatedAt: number;
 }
 
-/** How large a conversation was after its last turn, and how its provider counts. Earlier versions stored more. */
+/**
+ * The size of a conversation after its last turn, and figures about the provider's way of counting. Earlier versions stored more.
+ */
 export interface Counters {
   /** Tokens of the conversation. Includes the tool schemas if the provider has reported usage. */
   readonly current: number;
@@ -32,18 +34,18 @@ export interface Counters {
   readonly reasoning: number;
   /** Only in records of earlier versions: the cost of voluntary compactions that savings do not cover yet, in US dollars. */
   readonly debtUsd?: number;
-  /** How the provider's count compares with Plimsoll's, for the target of the last request. */
+  /** The provider's count compared with Plimsoll's count, for the target of the last request. */
   readonly calibration?: {
     readonly target: string;
     readonly factor: number;
     readonly samples: number;
-    /** A factor for each part of a request. Absent in records of older versions. */
+    /** A separate factor for each part of a request. Absent in records of older versions. */
     readonly factors?: {
       readonly system: number;
       readonly tools: number;
       readonly conversation: number;
     };
-    /** The highest factor seen so far for words that were added to a conversation. */
+    /** The highest factor so far for text that was added to a conversation. */
     readonly steepest?: number;
   };
 }
@@ -53,9 +55,15 @@ export interface BranchRecord {
   readonly id: string;
   readonly agent?: string;
   readonly relation: Relation;
-  /** The branch that the client abandoned when it rewound the conversation. Lookups from this branch still see its messages. */
+  /**
+   * The branch that the client abandoned when it rewound the conversation. Lookups from this branch still find messages of the
+   * abandoned branch.
+   */
   readonly left?: string;
-  /** The last message that this branch shares with the branch it was forked from. Null: this branch has a root of its own. */
+  /**
+   * The last message that this branch shares with the branch it was forked from. Null if this branch shares no message with
+   * another.
+   */
   readonly forkSeq: number | null;
   readonly tipSeq: number | null;
   readonly counters?: Counters;
@@ -63,9 +71,9 @@ export interface BranchRecord {
 }
 
 /**
- * Where a message came from. request: the client sent it. answer: the model gave it. inner: it passed between the model and
- * Plimsoll, and the client does not know it. echo: an answer, or a part of one, that the client sent back in a different place;
- * the answer itself is already in the log.
+ * The origin of a message. request: the client sent it. answer: the model wrote it. inner: it passed between the model and
+ * Plimsoll, and the client does not know it. echo: the client sent back an answer, or a part of one, in a different place; the
+ * answer itself is already in the log.
  */
 export type Source = "request" | "answer" | "inner" | "echo";
 
@@ -76,15 +84,18 @@ export interface NodeRecord {
   readonly role: Role;
   readonly source: Source;
   readonly turn: string;
-  /** The branch on which the message was first sent. Absent in some of the oldest records, whose turns do not name it. */
+  /**
+   * The branch on which the message was first sent. Absent in some of the oldest records, because their turns do not name a
+   * branch.
+   */
   readonly branch?: string;
-  /** Hash over the conversation up to here, by which Plimsoll recognises a request that continues it (`Link.talk`). */
+  /** Hash over the conversation up to this message, by which Plimsoll recognises a request that continues it (`Link.talk`). */
   readonly talk?: string;
   /** Hash of the canonical content. */
   readonly identity: string;
-  /** Hash over the identities from the root to here. Equal chains mean equal histories. */
+  /** Hash over the identities from the root to this message. Equal chains mean equal histories. */
   readonly chain: string;
-  /** Like `chain`, but ignores digits in the leading system prompt. Absent: equal to `chain`. */
+  /** Like `chain`, but ignores digits in the leading system prompt. Absent if it equals `chain`. */
   readonly looseChain?: string;
   /** SHA-256 of the bytes, checked on every read. */
   readonly hash: string;
@@ -108,7 +119,7 @@ export interface TurnRecord {
   readonly requestTip: number | null;
   /** Hash of the preamble: system prompt and tools. */
   readonly head?: string;
-  /** Absent in the oldest records. */
+  /** Name of the provider. Absent in the oldest records. */
   readonly provider?: string;
   readonly model: string;
   readonly outcome: Outcome;
@@ -119,17 +130,25 @@ export interface TurnRecord {
   readonly tokensBefore?: number;
   readonly tokensAfter?: number;
   readonly limit: number;
-  /** Tokens that no compaction can remove, if the limit was raised for them. Then fullness is measured without them. */
+  /**
+   * Tokens that no compaction can remove. Set only if the limit was raised for them, and then fullness is measured without them.
+   */
   readonly headTokens?: number;
   readonly window: number;
-  /** Set if there was no room for the maximum answer length that the client asked for: that length, and the one sent instead. */
+  /**
+   * The maximum answer length that the client asked for, and the shorter one that Plimsoll sent. Set only if there was no room
+   * for the first.
+   */
   readonly shortened?: { readonly asked: OutputSize; readonly sent: OutputSize };
-  /** Set if the size of the window is not known, so that Plimsoll assumes one. */
+  /** True if the size of the window is unknown and Plimsoll assumes one. */
   readonly isWindowGuess?: true;
   /** The priority that the client asked for. */
   readonly priority?: 1 | 2 | 3;
   readonly usage?: Usage;
-  /** If the turn had several rounds: tokens that the last one read from the cache. `usage` is the sum of all rounds. */
+  /**
+   * Tokens that the last round read from the cache. Set only if the turn had several rounds, because `usage` is then the sum of
+   * all rounds.
+   */
   readonly cachedTokens?: number;
   readonly stopReason?: string;
   readonly error?: string;
@@ -137,7 +156,9 @@ export interface TurnRecord {
   readonly endedAt: number;
 }
 
-/** Content that left the window is still in the log. The archive only says where, so nothing is stored twice. */
+/**
+ * A handle, and the place of its content in the log. Content that left the window stays in the log, so nothing is stored twice.
+ */
 export interface ArchiveRecord {
   readonly handle: string;
   readonly tenant: string;
@@ -149,7 +170,7 @@ export interface ArchiveRecord {
 }
 
 export type ArchiveSource =
-  /** Whole messages, as a JSON array. Each run has its first and last message number, and the bytes of these messages. */
+  /** Whole messages, as a JSON array. Each run has its first and last message number, and the size of these messages in bytes. */
   | {
       readonly kind: "messages";
       readonly runs: readonly (readonly [first: number, last: number, bytes: number])[];
@@ -161,11 +182,13 @@ export type ArchiveSource =
       readonly inner?: number;
     };
 
-/** A provider's name for an answer or for a message in it. A later request may contain only this name. */
+/**
+ * A provider's name for an answer, or for a message of an answer. A later request may contain this name instead of the content.
+ */
 export interface ReferenceRecord {
   readonly name: string;
   readonly session: string;
-  /** For an answer, its last message. For any other message, that message. */
+  /** Number of the answer's last message. If the name stands for a single message, the number of that message. */
   readonly seq: number;
 }
 
@@ -194,7 +217,7 @@ export type Write =
       readonly node: NodeRecord;
       readonly body: StoredBody;
     }
-  /** System prompt and tools, as a list of blocks that were stored before or are stored in the same commit. */
+  /** System prompt and tools, as a list of blocks. Each block was stored before, or is stored in the same commit. */
   | {
       readonly kind: "head";
       readonly session: string;
@@ -209,7 +232,7 @@ export type Write =
       readonly body: StoredBody;
     }
   | { readonly kind: "turn"; readonly session: string; readonly turn: TurnRecord }
-  /** Replaces the memory of this name. Null deletes it. */
+  /** Replaces the memory of this name. A null value deletes it. */
   | {
       readonly kind: "memory";
       readonly session: string;
@@ -247,14 +270,14 @@ export interface SessionSnapshot {
   readonly session: SessionRecord;
   readonly branches: readonly BranchRecord[];
   readonly nodes: readonly NodeRecord[];
-  /** In the order in which they were made. */
+  /** All edits, in the order in which they were made. */
   readonly edits: readonly Edit[];
   readonly memories: Memories;
 }
 
 /**
- * The memories of a session, by the id of a branch, or "" for the session as a whole. A spoilt memory is left
- * out, because the conversation is complete without it.
+ * The memories of a session, by the id of a branch, or "" for the session as a whole. Damaged memories are left out, because the
+ * conversation is complete without them.
  */
 export type Memories = ReadonlyMap<string, object>;
 
@@ -265,10 +288,9 @@ export interface Page {
 
 /**
  * Contract: `commit` is one durable transaction. If its promise resolves, everything is on disk; if it rejects, nothing is. It
- * rejects with STORE_CONFLICT if one of its records already exists. Reads check hashes and seals. They reject with STORE_CORRUPT
- * (`fields.session` names the session) instead of returning something that was not written. Spoilt events, errors, names and list
- * entries are left out.
- * `tenant` undefined means the owner, who sees everything.
+ * rejects with STORE_CONFLICT if one of its records already exists. Reads check hashes and seals. If the data is damaged, they
+ * reject with STORE_CORRUPT (`fields.session` names the session). Damaged events, errors, names and list entries are left out.
+ * If `tenant` is undefined, the caller is the owner, who sees everything.
  */
 export interface Store extends SessionReads, MessageReads, RecordReads, StoreRepair {
   readonly kind: string;
@@ -278,7 +300,7 @@ export interface Store extends SessionReads, MessageReads, RecordReads, StoreRep
 
 export interface SessionReads {
   session(id: string): Promise<SessionRecord | undefined>;
-  /** Sessions of all tenants whose client uses this name. At most a few. */
+  /** Sessions of all tenants whose client uses this name, at most a few of them. */
   sessionsNamed(wire: string, clientKey: string): Promise<readonly SessionRecord[]>;
   sessionByClientKey(
     tenant: string,
@@ -287,17 +309,20 @@ export interface SessionReads {
   ): Promise<SessionRecord | undefined>;
   /** The session that was written to last, by the order of turns and not by any clock. */
   newestSession(tenant?: string): Promise<SessionRecord | undefined>;
-  /** Newest first. `before` is the `updatedAt` and id of the last session of the previous page. */
+  /** A page of sessions, newest first. `before` is the `updatedAt` and id of the last session of the previous page. */
   sessions(query: SessionQuery): Promise<readonly SessionSummary[]>;
   snapshot(id: string): Promise<SessionSnapshot | undefined>;
-  /** Memories under "" belong to no session. */
+  /** The memories of a session. For "", the memories that belong to no session. */
   memories(session: string): Promise<Memories>;
 }
 
 export interface MessageReads {
   messages(session: string, page: Page): Promise<readonly MessageRecord[]>;
   bodies(session: string, seqs: readonly number[]): Promise<ReadonlyMap<number, Uint8Array>>;
-  /** Answers as the client sent them back, if its spelling differs from the provider's and the answer was cut. */
+  /**
+   * Answers as the client sent them back. They are stored only if the client's spelling differs from the provider's and the
+   * answer was cut.
+   */
   clientSpellings(
     session: string,
     seqs: readonly number[],
@@ -315,13 +340,13 @@ export interface MessageReads {
 }
 
 export interface RecordReads {
-  /** Newest first. */
+  /** The newest turns of a session, newest first. */
   turns(session: string, limit: number): Promise<readonly TurnRecord[]>;
-  /** In the order in which they were made. */
+  /** All edits of a session, in the order in which they were made. */
   edits(session: string): Promise<readonly Edit[]>;
   archived(tenant: string | undefined, handle: string): Promise<ArchiveRecord | undefined>;
   reference(tenant: string, name: string): Promise<ReferenceRecord | undefined>;
-  /** Newest first. */
+  /** The errors that match the query, newest first. */
   errors(query: ErrorQuery): Promise<readonly ErrorRecord[]>;
   events(query: EventQuery): Promise<readonly StoredEvent[]>;
   figures(): Promise<StoreFigures>;
@@ -329,11 +354,11 @@ export interface RecordReads {
 
 export interface StoreRepair {
   /**
-   * Moves everything of a session, as it is, out of the store into a file next to it, so that its client can start over. Returns
+   * Moves all data of a session, as it is, out of the store into a file next to it, so that the client can start over. Returns
    * the path of that file.
    */
   putAside(session: string): Promise<string>;
-  /** Problems of the database as a whole, one sentence each. Empty: there are none. */
+  /** Problems of the database as a whole, one sentence each. Empty if there are no problems. */
   check(): Promise<readonly string[]>;
   /** Puts the whole database aside and creates a new one from all of its intact sessions. */
   rebuild(): Promise<Rebuilt>;
@@ -391,7 +416,7 @@ export interface StoreFigures {
   readonly archiveBytes: number;
 }
 
-/** An answer as the client sent it back. It is stored if the answer is cut, so that its exact text is kept. */
+/** An answer as the client sent it back. It is stored if the answer is cut, so that the exact text is not lost. */
 export interface ClientSpelling {
   readonly seq: number;
   readonly hash: string;

@@ -3,9 +3,9 @@
 const pauseMs = 20;
 
 /**
- * SQLite's own busy timeout does not always apply: if two connections switch a database to a write-ahead log at the same time,
- * one gets "locked" at once.
- * Contract: rethrows the error of `work` if it does not come from a lock, or if the lock lasts too long.
+ * Waits by itself, because SQLite's own busy timeout does not always apply: if two connections switch a database to a write-ahead
+ * log at the same time, one of them gets "locked" immediately.
+ * Contract: rethrows the error of `work` if the error does not come from a lock, or if the lock lasts too long.
  */
 export function whileBusy<T>(work: () => T, waitMs: number): T {
   const deadline = performance.now() + waitMs;

@@ -1,4 +1,7 @@
-/** Files that are complete or absent, and readable only by their user: written under a temporary name, then moved. */
+/**
+ * Writes files that are either complete or absent, and readable only by their user. A file is written under a temporary name and
+ * then moved.
+ */
 
 import { randomBytes } from "node:crypto";
 import {
@@ -14,7 +17,7 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 
-/** The ending of a temporary name. SQLite may create files of its own next to such a file. */
+/** The ending of a temporary name. SQLite may create further files next to a temporary file. */
 const temporary = /\.(\d+)-[0-9a-f]{12}\.tmp(?:-journal|-wal|-shm)?$/;
 
 /** The name contains the process id, so that files of dead processes can be recognised. */
@@ -22,7 +25,7 @@ export function temporaryName(file: string): string {
   return `${file}.${process.pid}-${randomBytes(6).toString("hex")}.tmp`;
 }
 
-/** Contract: after a crash at any moment the file is the old one, the new one, or absent. */
+/** Contract: after a crash at any moment, the file is the old one, the new one, or absent. */
 export function writeWhole(file: string, text: string): void {
   const written = createPrivate(temporaryName(file));
   try {
@@ -39,7 +42,7 @@ export function createPrivate(file: string): string {
   return file;
 }
 
-/** Contract: throws and leaves `file` as it was if the disk does not accept the content or `isWhole` returns false. */
+/** Contract: if the disk does not accept the content, or `isWhole` returns false, this throws and leaves `file` as it was. */
 export function moveIntoPlace(written: string, file: string, isWhole: () => boolean): void {
   sync(written, "r+");
   if (!isWhole()) throw new Error(`${written} could not be written completely`);
@@ -67,7 +70,10 @@ export function removeLeftovers(folder: string, isOurs: (name: string) => boolea
   }
 }
 
-/** In a container every start may have the same process id. Then a file older than this process belongs to an earlier one. */
+/**
+ * Whether an earlier process left the file. In a container, every start may have the same process id, so a file that is older
+ * than this process belongs to an earlier one.
+ */
 function isLeftBy(pid: number, path: string): boolean {
   if (pid !== process.pid) return !isAlive(pid);
   const madeAt = statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Number.POSITIVE_INFINITY;

@@ -1,4 +1,4 @@
-/** Detects the wire of messages and request files that do not name it. */
+/** Detects the wire of messages and request files that do not name their wire. */
 
 import { isObject, type JsonObject, type JsonValue } from "../message/json.ts";
 import type { WireName } from "./format/wire.ts";
@@ -37,7 +37,10 @@ function partTypes({ content }: JsonObject): readonly string[] {
   );
 }
 
-/** Only Responses has items that are not messages. Its messages may have a type, like Anthropic's answers. */
+/**
+ * Only the Responses wire has items that are not messages. The type `message` alone proves nothing, because Anthropic's answers
+ * have it too.
+ */
 function isResponsesItem(message: JsonObject, types: readonly string[]): boolean {
   const { type, role, content, id } = message;
   if (typeof type === "string" && type !== "message") return true;
@@ -47,7 +50,7 @@ function isResponsesItem(message: JsonObject, types: readonly string[]): boolean
   return types.some((part) => responsesParts.has(part));
 }
 
-/** Wraps messages without a body in a body. */
+/** Builds a request body for messages that came without one. */
 export function bodyOfMessages(messages: readonly JsonValue[]): JsonObject {
   const names = messages.filter(isObject).flatMap((message) => wireOfMessage(message) ?? []);
   const isResponses = names.includes("openai-responses");
@@ -55,7 +58,7 @@ export function bodyOfMessages(messages: readonly JsonValue[]): JsonObject {
   return { [fields.messages]: messages };
 }
 
-/** Fields that only a Responses body has. It has no `messages`. */
+/** Fields that only a body of the Responses wire has. Such a body has no field `messages`. */
 const responsesFields = ["input", "instructions", "previous_response_id", "conversation"];
 
 /** Detects the wire of a whole request body by its fields first, then by its messages. */

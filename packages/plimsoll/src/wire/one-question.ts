@@ -1,5 +1,6 @@
 /**
- * One question to a model without tools and history: writes the request in the server's format, and reads the text of the answer.
+ * Asks a model one question, without tools and without history. Writes the request in the server's format, and reads the text of
+ * the answer.
  */
 
 import type { JsonValue } from "../message/json.ts";
@@ -21,7 +22,7 @@ export interface OneQuestion {
 
 export interface OneAnswer {
   readonly text: string;
-  /** The error that the server reported. Some servers report an error with a status of success. */
+  /** The error that the server reported. Some servers report an error with a success status. */
   readonly error?: string;
   /** Token usage. Undefined if the server did not report it. */
   readonly usage?: Usage;
@@ -29,7 +30,7 @@ export interface OneAnswer {
 
 interface Server {
   readonly wire: Wire;
-  /** The default base address. Absent if only the user knows it. */
+  /** The default base address. Absent for servers whose address only the user knows. */
   readonly baseUrl?: string;
   /** Path of the endpoint, appended to the base address. */
   readonly path: string;

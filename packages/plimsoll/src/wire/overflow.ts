@@ -9,10 +9,10 @@ import { isObject, type JsonValue, parseObject } from "../message/json.ts";
 import type { Answer } from "./format/wire.ts";
 
 export interface Overflow {
-  /** What was too long: the input, input and answer together, the bytes, or the answer while it was being written. */
+  /** The part that was too long: the input, input and answer together, the bytes, or the answer while it was being written. */
   readonly kind: "input" | "input+output" | "bytes" | "output";
   readonly limitTokens?: number;
-  /** The size of the request in tokens, as the provider compared it with the limit. */
+  /** Number of tokens that the request needs, by the provider's count. */
   readonly needTokens?: number;
   readonly inputTokens?: number;
   readonly maxTokens?: number;
@@ -24,9 +24,12 @@ export interface UpstreamError {
   readonly body: JsonValue;
 }
 
-/** Longer texts are not searched, because no provider needs more words for this error. */
+/** Maximum length of a text to search, in characters. No provider needs a longer text for this error. */
 const maxTextLength = 8000;
-/** HTTP statuses of these errors. 200 is one of them, because some errors come inside an answer that began normally. */
+/**
+ * HTTP statuses of answers that may report an overflow. 200 is one of them, because some errors come inside an answer that began
+ * normally.
+ */
 export const overflowStatuses: ReadonlySet<number> = new Set([200, 400, 413, 422]);
 const veto =
   /rate.?limit|per.?min|\bTPM\b|throttl|quota|please wait|string_above_max_length|array_above_max_length/i;
@@ -58,7 +61,7 @@ const inputPlusOutput = (
   maxTokens,
 });
 
-/** More specific wordings come first. */
+/** The known wordings of overflow errors. More specific wordings come first. */
 const dialects: readonly Dialect[] = [
   { pattern: /prompt is too long: (\d+) tokens > (\d+) maximum/i, figures: needOverLimit },
   {
@@ -141,7 +144,10 @@ export function recognizeOverflow({ status, body }: UpstreamError): Overflow | u
   return status === 413 ? { kind: "bytes" } : undefined;
 }
 
-/** Some gateways answer 200 with an error inside. This quick check avoids parsing every answer. */
+/**
+ * Whether an answer may contain an error. Some gateways send errors with status 200. This quick check avoids parsing every
+ * answer.
+ */
 export function mayBeError(status: number, bytes: Buffer): boolean {
   return status !== 200 || bytes.subarray(0, 2048).includes('"error"');
 }
@@ -163,7 +169,9 @@ function readDialect(text: string): Overflow | undefined {
   return undefined;
 }
 
-/** Looks only at error fields, because an answer may quote an error. Some gateways wrap JSON in text. */
+/**
+ * The texts in error fields. Other fields are ignored, because an answer may quote an error. Some gateways put JSON into a text.
+ */
 function errorTexts(body: JsonValue): readonly string[] {
   if (typeof body === "string") return [body];
   if (Array.isArray(body)) return body.length === 1 ? errorTexts(body[0] as JsonValue) : [];

@@ -19,7 +19,7 @@ import { runCompactSession } from "./steer.ts";
 
 export type CompactFlags = Flags & {
   readonly budget?: number;
-  /** Branch of a session. */
+  /** The branch of the session to compact. */
   readonly branch?: string;
   readonly format?: string;
   readonly jsonl?: boolean;
@@ -48,8 +48,8 @@ export async function runCompact(what: string | undefined, flags: CompactFlags):
 }
 
 /**
- * Handles cases of the kinds `future` and `evidence`, and skips all other lines. Contract:
- * answers in the order of the lines, and each answer uses only its own line.
+ * Answers cases of the kinds `future` and `evidence`, and skips all other lines. Contract: answers in the order of the lines, and
+ * each answer uses only its own line.
  */
 export async function runCompactJsonl(
   input: Input,
@@ -76,15 +76,15 @@ export async function runCompactJsonl(
 }
 
 /**
- * The texts of a message whose tokens the case files count: its text, and then its calls.
- * A line feed comes before each call, and the arguments are on lines of their own.
+ * The texts of a message whose tokens the case files count: its text, and then its calls. A line feed comes before each call, and
+ * the arguments are on separate lines.
  */
 export function countedTexts(message: Message): readonly string[] {
   const isBareCall = message.parts[0]?.kind === "tool-call";
   return [`${isBareCall ? "\n" : ""}${searchableText(message)}`];
 }
 
-/** A case that cannot be reduced to its budget does not stop the command. Its line gives the reason. */
+/** If a case cannot be reduced to its budget, the command continues, and the answer to the case gives the reason. */
 async function answer(
   plimsoll: Plimsoll,
   messages: readonly JsonObject[],

@@ -1,4 +1,4 @@
-/** `plimsoll cost`: the cost of sessions and their savings, in tokens and money. */
+/** `plimsoll cost`: the cost and the savings of sessions, in tokens and money. */
 
 import { type Flags, loadSettings } from "../../config/config.ts";
 import type { CostFigures } from "../../prompt/cost.ts";
@@ -27,7 +27,7 @@ export async function runCost(id: string | undefined, flags: CostFlags): Promise
   console.log(flags.json === true ? harmlessJson(report) : costText(report));
 }
 
-/** The turns of each session are read once, so counting these reads shows the progress. */
+/** Counts the reads of the store to show the progress, because the turns of each session are read once. */
 function countingTurns(store: Store, progress: Progress): Store {
   let read = 0;
   return {
@@ -64,7 +64,7 @@ function costText(report: CostReport): string {
       : [
           `No usage was reported for ${measured.estimated} of ${turns} turns. Their cost is estimated from their input at the full price, without their answers.`,
         ]),
-    `Figures are in tokens and US dollars. Providers reported the usage of ${measured.usage} of ${turns} turns, and cache figures for ${measured.cache} of them. Savings, at the cache price, and the cost of compactions, compared with the same requests without them, are estimates.`,
+    `Figures are in tokens and US dollars. Providers reported the usage of ${measured.usage} of ${turns} turns, and cache figures for ${measured.cache} of them. The savings (at the cache price) and the cost of compactions (compared with the same requests without them) are estimates.`,
     ...report.models.map(sourceLine),
     ...(report.isPartial ? ["Only the newest sessions and turns are included."] : []),
   ].join("\n");
@@ -84,7 +84,7 @@ function paidRow(row: CostFigures & { readonly model: string }): readonly (strin
   ];
 }
 
-/** The reported cost, followed by the estimated cost of turns without a report. */
+/** The cost of turns with reported usage, followed by the estimated cost of the other turns. */
 function paidText({ usd, estimatedUsd, measured }: CostFigures): string {
   if (measured.estimated === 0 || usd === null) return moneyText(usd);
   const estimated = `about ${moneyText(estimatedUsd)}`;

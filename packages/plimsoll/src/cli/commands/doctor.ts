@@ -95,7 +95,7 @@ function isWanted(use: OptionalUse, config: Config): boolean {
   }
 }
 
-/** Whether the chain includes chunking. If `hybrid` comes first, all strategies run. */
+/** Whether the chain includes chunking. If `hybrid` comes first in the order, all strategies run. */
 function hasChunking(order: readonly string[]): boolean {
   return order.includes("content_type_chunking") || order[0] === "hybrid";
 }

@@ -6,7 +6,7 @@ import { PlimsollError } from "../../message/error.ts";
 interface ClientSettings {
   /** Environment variables to set. */
   readonly variables?: Readonly<Record<string, string>>;
-  /** Lines for the client's own configuration, and the file they belong to. */
+  /** Lines for the client's own configuration, and the file that they belong to. */
   readonly file?: { readonly path: string; readonly text: string };
   readonly code?: string;
 }
@@ -66,7 +66,7 @@ export function printEnvironment(
   console.log(options.json === true ? JSON.stringify(settings) : render(settings));
 }
 
-/** Prints variables in shell syntax, so that `eval "$(plimsoll env claude-code)"` works. */
+/** Writes the settings as text. Variables are in shell syntax, so that `eval "$(plimsoll env claude-code)"` works. */
 function render({ variables, file, code }: ClientSettings): string {
   const lines = Object.entries(variables ?? {}).map(([name, value]) => `export ${name}=${value}`);
   if (file !== undefined) lines.push(`# in ${file.path}:`, file.text);

@@ -79,8 +79,8 @@ export async function runInspect(
 }
 
 /**
- * For a session: sizes in the provider's tokens, against the limit of the last
- * request. The requested answer length is not part of the stored request.
+ * For a session, gives sizes in the provider's tokens, and the limit of the last request. The answer length that the client asked
+ * for is left out, because it is not part of the stored request.
  */
 function asSent(
   inspection: Inspection,

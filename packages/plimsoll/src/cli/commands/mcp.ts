@@ -22,10 +22,10 @@ import { compactStored } from "./steer.ts";
 
 const tokenizerId = "tiktoken:o200k_base";
 
-/** Time for running calls to finish after the input has ended. */
+/** Maximum time for running calls to finish after the input has ended. */
 const lastAnswersMs = 30_000;
 
-/** Standard output is reserved for the protocol. Everything else is printed to standard error. */
+/** Standard output is used only for the protocol. Everything else is printed to standard error. */
 export async function runMcp(flags: Flags, version: string): Promise<void> {
   const home = createHome(loadSettings(flags, process.env));
   const stopped = new AbortController();
@@ -44,23 +44,25 @@ export interface ServedStreams {
   readonly input: Readable;
   readonly output: Writable;
   readonly server: () => McpServer;
-  /** Ends the server at once, even if calls are running. */
+  /** When aborted, ends the server immediately, even if calls are running. */
   readonly stopped: AbortSignal;
   readonly lastAnswersMs: number;
 }
 
 /**
- * Contract: ends with the input or with the output. Requests that arrived before the input ended are answered, if there is time.
+ * Contract: ends when the input or the output ends. Requests that arrived before the end of the input are still answered, if
+ * there is time.
  */
 export async function serveStreams(streams: ServedStreams): Promise<void> {
   const { input, output, server, stopped } = streams;
   const unanswered = createUnanswered();
   const over = new AbortController();
-  // The transport drops running calls when its input ends, so the end is passed on only after they are answered.
+  // When its input ends, the transport drops running calls. So Plimsoll passes the end of the input on only after these calls are
+  // answered.
   const bufferedInput = new PassThrough({
     flush: (done) => {
       const settle = (): Promise<void> => unanswered.settled(streams.lastAnswersMs, over.signal);
-      // On the next turn of the event loop, all buffered input has been read.
+      // Waits for the next turn of the event loop, because by then all buffered input has been read.
       setImmediate(() => void settle().then(() => done()));
     },
   });
@@ -84,7 +86,7 @@ export async function serveStreams(streams: ServedStreams): Promise<void> {
     await send(message).finally(() => unanswered.sent(message));
   };
   stopped.addEventListener("abort", () => ended.resolve(), { once: true });
-  // If the input breaks off, the buffered input ends too, and the transport reports it.
+  // If the input breaks off, the buffered input ends too, and the transport reports the break.
   pipeline(input, bufferedInput, () => undefined);
   await ended.promise;
   over.abort();
@@ -99,7 +101,7 @@ interface Unanswered {
   settled(mostMs: number, over: AbortSignal): Promise<void>;
 }
 
-/** This request is never finished: it reports changes for as long as the client listens. */
+/** A request that never ends, because it reports changes for as long as the client listens. */
 const endless = "subscriptions/listen";
 
 /** The requests of one client that have not been answered yet. */
@@ -131,7 +133,7 @@ function createUnanswered(): Unanswered {
 }
 
 interface Home {
-  /** Contract: if opening failed, the next call tries again. */
+  /** Opens the store on the first call. Contract: if opening fails, the next call tries again. */
   readonly open: () => Promise<McpHome>;
   readonly close: () => Promise<void>;
 }
@@ -140,7 +142,7 @@ interface OpenHome extends McpHome {
   readonly close: () => Promise<void>;
 }
 
-/** Clients start their servers before anything is recorded, so the store is opened with the first call. */
+/** Clients start their MCP servers before anything is recorded, so the store is opened only with the first call. */
 function createHome(settings: Settings): Home {
   let opening: Promise<OpenHome> | undefined;
   return {

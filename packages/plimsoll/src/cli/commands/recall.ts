@@ -1,6 +1,6 @@
 /**
- * `plimsoll recall`: passages of a session that answer a query. With
- * --jsonl: archives and queries as lines of JSON in, passages out.
+ * `plimsoll recall`: finds passages of a session that answer a query. With --jsonl, reads archives and queries as lines of JSON,
+ * and writes passages.
  */
 
 import type { Writable } from "node:stream";

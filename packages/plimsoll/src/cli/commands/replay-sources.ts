@@ -80,7 +80,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** The newest branch as its client sent it, without Plimsoll's edits. */
+/** The messages of the newest branch as its client sent them, without Plimsoll's edits. */
 async function ofSession(store: Store, id: string): Promise<Recording> {
   const snapshot = await store.snapshot(id);
   const wire = Object.values(wires).find(({ name }) => name === snapshot?.session.wire);

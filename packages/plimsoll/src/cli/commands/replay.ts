@@ -36,7 +36,7 @@ const usualModels: Readonly<Record<WireName, string>> = {
   "openai-chat": "gpt-4.1",
   "openai-responses": "gpt-4.1",
 };
-/** Answer length if a recording does not specify one. */
+/** Maximum answer length of recordings that do not specify one. */
 const maxOutputTokens = 1_024;
 const usualSeconds = 20;
 
@@ -103,7 +103,7 @@ function windowOf({ window, windowShare }: ReplayFlags): ReplayWindow {
   return windowShare === undefined ? { kind: "model" } : { kind: "share", share: windowShare };
 }
 
-/** Defaults to the model and wire of the first recorded conversation. */
+/** The model and wire of the replay. Default: those of the first recorded conversation. */
 function targetOf(
   [first]: readonly Recording[],
   flags: ReplayFlags,

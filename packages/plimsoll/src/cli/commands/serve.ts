@@ -63,18 +63,21 @@ export async function runServe(flags: Flags, version: string): Promise<void> {
   isStopping = true;
   await engine.close();
   lock.release();
-  // An exporter that still tries to reach its collector must not keep the process alive.
+  // An exporter that is still trying to reach its collector must not keep the process alive.
   if ((await telemetry.close()) === "unsent") process.exit();
 }
 
-/** Shows the owner's token only on a terminal, because any other output may be kept in journals and files. */
+/**
+ * The line about the dashboard. It shows the owner's token only on a terminal, because any other output may be stored in journals
+ * and files.
+ */
 function dashboardLine(url: string, settings: Settings, token: string): string {
   if (process.stdout.isTTY === true) return `dashboard ${url}/#token=${token}`;
   const place = settings.token === undefined ? join(settings.data, "token") : "PLIMSOLL_TOKEN";
   return `dashboard ${url}/ (its token is in ${place})`;
 }
 
-/** If the file cannot be written, the service still runs. */
+/** Writes the service file. If the file cannot be written, the service still runs. */
 function announce(data: string, url: string, warn: (message: string) => void): void {
   try {
     writeServiceFile(data, url);
@@ -97,7 +100,8 @@ function toldToStop(warn: (message: string) => void): Promise<void> {
 }
 
 /**
- * Other commands end when the reader of their output closes it. A service must survive a reader that only wants its first line.
+ * Other commands end when the reader of their output closes it. The service must not, because a reader may want only its first
+ * line.
  */
 function outliveReaders(): void {
   process.stdout.removeAllListeners("error");

@@ -44,7 +44,7 @@ const page = 500;
 interface LogFlags extends Flags {
   readonly full?: boolean;
   readonly json?: boolean;
-  /** Shows only this branch: the messages on the path to its tip, and all messages that were recorded on it. */
+  /** The only branch to show. Shows the messages on the path to its tip, and all messages that were recorded on it. */
   readonly branch?: string;
 }
 
@@ -53,7 +53,7 @@ export async function runLog(id: string | undefined, flags: LogFlags): Promise<v
     const session = await chooseSession(store, id);
     const snapshot = await store.snapshot(session);
     const isOnBranch = snapshot === undefined ? () => true : onBranch(snapshot, flags.branch);
-    // If a client sends parts of an answer back at another place, they are not shown as separate messages.
+    // If a client sent parts of an answer back at another place, these parts are not shown as separate messages.
     const isShown = (message: MessageRecord): boolean =>
       isOnBranch(message) && (flags.json === true || message.source !== "echo");
     const printing: Printing = {
@@ -76,7 +76,10 @@ export async function runLog(id: string | undefined, flags: LogFlags): Promise<v
   });
 }
 
-/** The messages of a branch, including those that it shares with its parent branch. */
+/**
+ * Returns a function that tells whether a message belongs to a branch. Messages that the branch shares with its parent branch
+ * belong to it.
+ */
 function onBranch(
   snapshot: SessionSnapshot,
   wanted: string | undefined,
@@ -94,7 +97,7 @@ function onBranch(
 
 interface Printing extends Pick<LogFlags, "full" | "json"> {
   readonly wire: string;
-  /** If there are several branches, each line names its branch. */
+  /** True if the session has several branches. Each line then names its branch. */
   readonly hasBranches: boolean;
 }
 

@@ -1,4 +1,7 @@
-/** `plimsoll undo` and `plimsoll restore`: through the service if one is running, otherwise directly on the data folder. */
+/**
+ * `plimsoll undo` and `plimsoll restore`. If a service is running, it does the work; otherwise the command changes the data
+ * folder itself.
+ */
 
 import { type Flags, loadSettings, type Settings } from "../../config/config.ts";
 import { openDataFolder } from "../../config/data-folder.ts";
@@ -71,7 +74,7 @@ export async function runCompactSession(
   });
 }
 
-/** The point that the user typed: cp_7 is a checkpoint, 7 is an edit, and anything else is a time. */
+/** Reads the point that the user typed: cp_7 is a checkpoint, 7 is an edit, and anything else is a time. */
 function pointOf(text: string): RestorePoint {
   if (text.startsWith("cp_")) return { checkpoint: text };
   if (/^\d{1,9}$/.test(text)) return { seq: Number(text) };

@@ -1,4 +1,7 @@
-/** `plimsoll tool-search`: the tools that match a query. With --jsonl: catalogues and queries as lines of JSON in, names out. */
+/**
+ * `plimsoll tool-search`: finds the tools that match a query. With --jsonl, reads catalogues and queries as lines of JSON, and
+ * writes names.
+ */
 
 import { readFileSync, statSync } from "node:fs";
 import type { Writable } from "node:stream";
@@ -24,7 +27,7 @@ export interface ToolSearchFlags {
 
 /** Maximum size of a catalogue file in bytes. The whole file is kept in memory. */
 const fileBytesMax = 256 * 1024 * 1024;
-/** Maximum number of catalogues of one stream that are kept in memory. Beyond this, the oldest is forgotten. */
+/** Maximum number of catalogues in memory. Beyond this, the oldest catalogue is forgotten. */
 const cataloguesMax = 16;
 const descriptionCharsMax = 80;
 
@@ -140,7 +143,7 @@ function answer(
   return catalogue.index.find(query, k).flatMap(({ index }) => catalogue.names[index] ?? []);
 }
 
-/** The tools of a list, of a request body, or of an MCP answer. Undefined if there is no list. */
+/** The tools in a list, in a request body, or in an MCP answer. Undefined if the value contains no list of tools. */
 function toolsOf(value: JsonValue | undefined): readonly SearchedTool[] | undefined {
   if (Array.isArray(value)) return value.flatMap((item) => toolOf(item) ?? []);
   if (!isObject(value)) return undefined;
@@ -149,7 +152,7 @@ function toolsOf(value: JsonValue | undefined): readonly SearchedTool[] | undefi
   return Array.isArray(list) ? toolsOf(list) : undefined;
 }
 
-/** One tool of a list. Undefined if it has no name, because then it cannot be called. */
+/** One tool of a list. Undefined if the tool has no name, because a tool without a name cannot be called. */
 function toolOf(item: JsonValue): SearchedTool | undefined {
   const tool = plainTool(item);
   const named = toolOfAnyForm(tool);

@@ -16,7 +16,10 @@ export interface Line {
   readonly number: number;
 }
 
-/** Skips blank lines. Contract: a line that is not a JSON object throws USAGE with its number. */
+/**
+ * The JSON objects of the input, one per line. Skips blank lines. Contract: throws USAGE with the line number if a line is not a
+ * JSON object.
+ */
 export async function* jsonLines(input: Input): AsyncGenerator<Line> {
   let number = 0;
   for await (const line of linesOf(input)) {

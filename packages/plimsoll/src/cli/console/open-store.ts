@@ -1,4 +1,4 @@
-/** Commands that only read open the store directly, so they work with or without a running service. */
+/** Opens the store for commands that only read. They read the store directly, so they work with or without a running service. */
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -31,7 +31,7 @@ export async function openToRead({ data }: Settings): Promise<Store> {
   );
 }
 
-/** The requested session, or the newest one. */
+/** The id of the requested session, or of the newest session if none was requested. */
 export async function chooseSession(store: Store, id: string | undefined): Promise<string> {
   if (id !== undefined) {
     if ((await store.session(id)) !== undefined) return id;

@@ -9,20 +9,23 @@ import { bar, oneLine } from "./terminal.ts";
 export interface Progress {
   /** `done`: the number of steps done so far. */
   step(done: number): void;
-  /** A short text about the present step. */
+  /** Shows a short text about the current step. */
   note(text: string): void;
-  /** Removes the line. May be called twice. */
+  /** Removes the progress bar from the screen. May be called twice. */
   end(): void;
 }
 
 export interface ProgressOptions {
-  /** Total number of steps. Without it, or before the first step, the bar moves back and forth. */
+  /** Total number of steps. If it is unknown, or before the first step, the bar moves back and forth. */
   readonly total?: number;
-  /** True if the command prints data for programs. No bar is shown then. */
+  /** True if the command prints data for programs. No bar is then shown. */
   readonly json?: boolean | undefined;
-  /** The command prints while it works. On a terminal its output shows the progress, and a bar would disturb its lines. */
+  /**
+   * True if the command prints while it works. On a terminal, this output already shows the progress, and a bar would disturb its
+   * lines.
+   */
   readonly isStreaming?: boolean;
-  /** The command reads standard input. A bar would disturb the user's typing. */
+  /** True if the command reads standard input. A bar would disturb the user's typing. */
   readonly readsInput?: boolean;
 }
 
@@ -32,9 +35,9 @@ export interface ProgressScreen {
   readonly write: (text: string) => void;
   /** A clock in milliseconds that never goes backwards. */
   readonly now: () => number;
-  /** Calls `call` repeatedly. Returns a function that stops it. */
+  /** Calls `call` repeatedly. Returns a function that stops these calls. */
   readonly every: (milliseconds: number, call: () => void) => () => void;
-  /** Calls `call` when the process ends. Returns a function that cancels it. */
+  /** Calls `call` when the process ends. Returns a function that cancels this. */
   readonly atExit: (call: () => void) => () => void;
 }
 
@@ -51,9 +54,9 @@ const appearsAfterMs = 1000;
 const redrawMs = 100;
 const widestBar = 30;
 const narrowestBar = 8;
-/** Time for the block to move from one end to the other. */
+/** Time in which the moving block of a pulsing bar travels from one end to the other. */
 const pulseMs = 2000;
-/** Below this share, the remaining time is not estimated. */
+/** The remaining time is estimated only from this share of the work on. */
 const guessFromShare = 0.02;
 const usualColumns = 80;
 const clearLine = "\r\u001b[2K";
@@ -74,7 +77,7 @@ export async function withProgress<T>(
   }
 }
 
-/** The parts of a process that decide whether a bar is shown. */
+/** The properties of the process that determine whether a bar is shown. */
 export interface Surroundings {
   readonly stdin: { readonly isTTY?: boolean };
   readonly stdout: { readonly isTTY?: boolean };
@@ -92,7 +95,7 @@ export function mayShow(
   return readsInput !== true || stdin.isTTY !== true;
 }
 
-/** Starts a bar on the screen. Without a screen, nothing is ever written. */
+/** Starts a bar on the screen. If `screen` is undefined, nothing is ever written. */
 export function startProgress(
   screen: ProgressScreen | undefined,
   label: string,
@@ -143,7 +146,7 @@ const silent: Progress = {
   end: () => undefined,
 };
 
-/** One line, one column narrower than the terminal, so that it never wraps. */
+/** The bar as one line. It is one column narrower than the terminal, so that it never wraps. */
 export function progressLine(state: ProgressState, columns: number): string {
   const { label, note } = state;
   const words = [figuresOf(state), note].filter((word) => word !== "").join(" · ");
@@ -158,13 +161,13 @@ function drawing(state: ProgressState, width: number): string {
   return share === undefined ? pulse(state.elapsedMs, width) : bar(share, width);
 }
 
-/** Undefined if the share is unknown. */
+/** The share of the work that is done. Undefined if it is unknown. */
 function shareOf({ total, done }: ProgressState): number | undefined {
   if (total === undefined || total <= 0 || done <= 0) return undefined;
   return Math.min(1, done / total);
 }
 
-/** A short block that moves back and forth. */
+/** Draws a short block that moves back and forth. */
 function pulse(elapsedMs: number, width: number): string {
   const block = Math.max(2, Math.round(width / 5));
   const phase = (elapsedMs % (2 * pulseMs)) / pulseMs;
@@ -198,7 +201,7 @@ const terminalScreen: ProgressScreen = {
   write: (text) => void process.stderr.write(text),
   now: () => performance.now(),
   every: (milliseconds, call) => {
-    // A bar must not keep the process alive.
+    // The timer of a bar must not keep the process alive.
     const timer = setInterval(call, milliseconds).unref();
     return () => clearInterval(timer);
   },

@@ -21,7 +21,10 @@ export interface RunningService extends NamedService {
 const fileName = "service.json";
 const timeoutMs = 2000;
 
-/** The running service that this folder's service file names. After a crash, the file names a dead one; then undefined. */
+/**
+ * The running service that the service file of this folder names. Undefined if that service is no longer running, for example
+ * after a crash.
+ */
 export async function findService(data: string): Promise<RunningService | undefined> {
   const named = readServiceFile(data);
   if (named === undefined || !isAlive(named.pid)) return undefined;
@@ -30,8 +33,8 @@ export async function findService(data: string): Promise<RunningService | undefi
 }
 
 /**
- * The right to be the service of this folder until the process ends. The operating system holds the lock, so neither a
- * suspended service nor one that starts at the same moment is overlooked. Commands and the library do not need it.
+ * Makes this process the only service of the folder until the process ends. The operating system holds the lock, so a service
+ * that is suspended, or that starts at the same moment, is not overlooked. Commands and the library do not need the lock.
  */
 export function takeService(data: string): FolderLock {
   const lock = takeLock(join(data, serviceLockName), 0);
@@ -45,12 +48,12 @@ export function takeService(data: string): FolderLock {
   );
 }
 
-/** Other commands find the service by this file. */
+/** Writes the file by which other commands find the service. */
 export function writeServiceFile(data: string, url: string): void {
   writeWhole(join(data, fileName), JSON.stringify({ pid: process.pid, url }));
 }
 
-/** If the folder was replaced meanwhile, the file belongs to another service and stays. */
+/** Removes the service file, unless the folder was replaced meanwhile and the file belongs to another service. */
 export function removeServiceFile(data: string): void {
   if (readServiceFile(data)?.pid === process.pid) rmSync(join(data, fileName), { force: true });
 }
@@ -61,7 +64,7 @@ function readServiceFile(data: string): NamedService | undefined {
   return typeof pid === "number" && typeof url === "string" ? { pid, url } : undefined;
 }
 
-/** Undefined if no service answers there. */
+/** The problems that the service at this address reports. Undefined if no service answers. */
 async function problemsAt(url: string): Promise<readonly string[] | undefined> {
   try {
     const response = await fetch(`${url}/healthz`, { signal: AbortSignal.timeout(timeoutMs) });

@@ -1,8 +1,11 @@
-/** Signals that stop a program: the first one stops it in order, a second Ctrl-C at once. */
+/** Signals that stop a program. The first signal starts an orderly stop. A second Ctrl-C stops the program immediately. */
 
 export type StopSignal = "SIGINT" | "SIGTERM" | "SIGHUP";
 
-/** stop: begin an orderly stop. same: the stop is already under way. at-once: do not wait for it any longer. */
+/**
+ * What to do about a signal. stop: begin an orderly stop. same: the stop is already under way. at-once: stop without waiting any
+ * longer.
+ */
 export type StopVerdict = "stop" | "same" | "at-once";
 
 /** Exit codes as shells use them. */
@@ -13,14 +16,14 @@ export const signalCodes: Readonly<Record<StopSignal, number>> = {
 };
 
 /**
- * One keystroke may arrive more than once: the terminal sends it to the whole foreground group, and npm,
- * which belongs to that group, forwards it to its child. Signals within this time count as one.
+ * Signals within this time are treated as one. A keystroke may arrive more than once: the terminal sends its signal to the whole
+ * foreground group, and npm, which belongs to that group, forwards it to its child.
  */
 const keystrokeMs = 250;
 
 /**
- * Contract: only a second SIGINT stops at once. Supervisors and scripts/bootstrap.mjs send
- * SIGTERM, possibly several times and together with the terminal's SIGINT.
+ * Contract: only a second SIGINT stops the program immediately. SIGTERM does not, because supervisors and scripts/bootstrap.mjs
+ * may send it several times, and together with the terminal's SIGINT.
  */
 export function createStopDecider(): (signal: StopSignal, atMs: number) => StopVerdict {
   let isStopping = false;

@@ -1,9 +1,9 @@
-/** Text for a terminal. Nothing in a conversation can move the cursor or change the title (threat T16). */
+/** Text for a terminal. No text of a conversation can move the cursor or change the title (threat T16). */
 
 import { grouped } from "../../text/digits.ts";
 import { harmless } from "../../text/unseen.ts";
 
-/** One line of at most `maxLength` characters. */
+/** The text as one line of at most `maxLength` characters. */
 export function oneLine(text: string, maxLength: number): string {
   const flat = harmless(text).replaceAll(/\s+/g, " ").trim();
   const characters = [...flat];
@@ -32,7 +32,7 @@ export function table(rows: readonly (readonly (string | number)[])[]): string {
     .join("\n");
 }
 
-/** A share of a whole, as a bar of blocks. */
+/** Draws a share of a whole as a bar of blocks. */
 export function bar(share: number, width: number): string {
   const filled = Math.round(Math.min(1, Math.max(0, share)) * width);
   return "█".repeat(filled) + "░".repeat(width - filled);

@@ -1,11 +1,12 @@
-/** The size of V8's memory for short-lived objects. */
+/** Controls the size of V8's memory for short-lived objects (the young generation). */
 
 import { PerformanceObserver } from "node:perf_hooks";
 import { getHeapSpaceStatistics, setFlagsFromString } from "node:v8";
 
 /**
- * Maximum size of the young generation. If it stays at its initial megabyte, a service collects it every fourth request. If V8
- * may grow it freely, bodies are freed late, by full collections. To try values in between, run `npm run bench -- proxy`.
+ * Maximum size of the young generation. If the size stays at its initial megabyte, V8 collects garbage at every fourth request.
+ * If the size may grow freely, bodies are freed late, by full collections. To try values in between, run `npm run bench --
+ * proxy`.
  */
 const mostBytes = 8 * 1024 * 1024;
 
@@ -17,7 +18,7 @@ export function growYoungHeap(): void {
     if (wanted !== factor) setFlagsFromString(`--semi-space-growth-factor=${wanted}`);
     factor = wanted;
   };
-  // V8 decides on the next size during a collection, so the flag is set before the next one.
+  // V8 chooses the next size during a garbage collection, so the flag is set after each collection for the next one.
   new PerformanceObserver(steer).observe({ entryTypes: ["gc"] });
 }
 

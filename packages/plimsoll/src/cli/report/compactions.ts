@@ -1,4 +1,4 @@
-/** The compactions of a report: what each removed and kept, by class of evidence. */
+/** The compactions of a report: the facts that each removed and kept, by class of evidence. */
 
 import type { CompactionEndEvent } from "../../message/event.ts";
 import { type EvidenceClass, evidenceClasses, type Receipt } from "../../message/receipt.ts";

@@ -1,4 +1,4 @@
-/** The data of a report, read from the store alone. It can be read while a service writes. */
+/** The data of a report. It is read only from the store, even while a service writes to it. */
 
 import type { Config } from "../../config/schema.ts";
 import type { TurnPoint, WindowPicture } from "../../message/api.ts";
@@ -20,37 +20,37 @@ import type { ErrorRecord, SessionRecord, Store, TurnRecord } from "../../store/
 export interface Report {
   readonly session: Pick<SessionRecord, "id" | "wire" | "agent" | "createdAt" | "updatedAt">;
   readonly madeAt: number;
-  /** `provider/model`, the most used first. */
+  /** The models that were used, as `provider/model`. The most used model comes first. */
   readonly models: readonly string[];
   readonly figures: ReportFigures;
-  /** Absent if the session has no messages yet. */
+  /** The window and its units. Absent if the session has no messages yet. */
   readonly picture?: WindowPicture;
-  /** Oldest first. */
+  /** The turns, oldest first. */
   readonly turns: readonly TurnPoint[];
   /** Receipts of the newest thousand compactions, oldest first. */
   readonly receipts: readonly CompactionEndEvent[];
   /** Active edits, oldest first. */
   readonly edits: readonly Edit[];
-  /** Newest first. */
+  /** The errors of the session, newest first. */
   readonly errors: readonly ErrorRecord[];
 }
 
 export interface ReportFigures {
   readonly turns: number;
-  /** Size of the client's own requests, and of the requests sent on instead, in the provider's tokens. */
+  /** Size of the requests that the client sent, and of the requests that Plimsoll sent on, in the provider's tokens. */
   readonly clientTokens: number;
   readonly sentTokens: number;
   readonly savedTokens: number;
   readonly savedShare: number;
-  /** Share of the input that providers read from their cache, lookups included. Null if no provider reported it. */
+  /** Share of the input that providers read from their cache, including inner rounds. Null if no provider reported it. */
   readonly cachedShare: number | null;
   readonly readTokens: number;
   readonly usd: Money;
   /** Estimated cost of turns without reported usage. */
   readonly estimatedUsd: Money;
-  /** An estimate, at the price of cached input. */
+  /** Estimated savings, at the price of cached input. */
   readonly savedUsd: Money;
-  /** Date of the prices. Absent if no prices are known. */
+  /** Date of the prices used. Absent if no prices are known. */
   readonly pricesOf?: string;
   readonly compactions: number;
   /** The number of compactions that were fresh starts. */
@@ -104,7 +104,7 @@ function shownOf({ id, wire, agent, createdAt, updatedAt }: SessionRecord): Repo
   return { id, wire, ...(agent === undefined ? {} : { agent }), createdAt, updatedAt };
 }
 
-/** Undefined if the session has no messages yet. */
+/** The window of the session. Undefined if the session has no messages yet. */
 async function pictureOf(
   { store, config, now }: ReportWorld,
   id: string,
@@ -128,7 +128,7 @@ function modelsOf({ models }: CostReport): readonly string[] {
     .map(({ model }) => model.replace(/^unknown\//, ""));
 }
 
-/** The active edits, without checkpoints, reverts and restores, which do not change the view themselves. */
+/** The active edits. Checkpoints, reverts and restores are left out, because they do not change the view themselves. */
 function holdingOf(edits: readonly Edit[]): readonly Edit[] {
   const reverted = revertedIn(edits);
   const isChange = ({ action: { kind } }: Edit): boolean =>
@@ -136,7 +136,7 @@ function holdingOf(edits: readonly Edit[]): readonly Edit[] {
   return edits.filter((edit) => isChange(edit) && !reverted.has(edit.seq));
 }
 
-/** `receipts`: the number of receipts. They include compactions by hand, which belong to no turn. */
+/** `receipts` is the number of receipts, including those of compactions by hand, which belong to no turn. */
 function figuresOf(
   turns: readonly TurnRecord[],
   cost: CostReport,

@@ -1,4 +1,4 @@
-/** The figures of a report with their names and notes. They are the same on a page and on a terminal. */
+/** The figures of a report with their names and notes. An HTML page and a terminal show the same figures. */
 
 import { grouped } from "../../text/digits.ts";
 import { brief, moneyText } from "../../watch/figures.ts";

@@ -1,4 +1,6 @@
-/** The turns of a session as SVG charts on one axis: sent tokens by component, tokens from the client, and cached tokens. */
+/**
+ * The turns of a session as SVG charts with a common axis: sent tokens by component, tokens from the client, and cached tokens.
+ */
 
 import type { TurnPoint } from "../../message/api.ts";
 import { grouped } from "../../text/digits.ts";
@@ -6,17 +8,17 @@ import { brief } from "../../watch/figures.ts";
 import { html, type Markup, nothing, written } from "./markup.ts";
 import { counted, percent } from "./words.ts";
 
-/** With more turns than this, several share a column. */
+/** Maximum number of columns. If there are more turns, several turns share a column. */
 const mostColumns = 500;
-/** Maximum number of columns with a gap between them. */
+/** If there are more columns than this, they are drawn without gaps. */
 const mostGaps = 80;
-/** Columns and heights are in whole units, because short numbers make a small file. */
+/** Width of a column. All sizes are whole numbers of units, because short numbers make a small file. */
 const columnUnits = 10;
 const heightUnits = 1000;
-/** Room above the highest value, as a factor. */
+/** Height of the chart as a multiple of the highest value. */
 const headroom = 1.06;
 
-/** One column. The fullest of its turns represents the others. */
+/** One column of a chart. It shows the fullest of its turns. */
 export interface Column {
   /** Numbers of the column's first and last turn. 1 is the oldest turn. */
   readonly first: number;
@@ -81,7 +83,7 @@ function markIn(turns: readonly TurnPoint[]): Column["mark"] {
   return turns.some(({ outcome }) => outcome === "compacted") ? "compacted" : undefined;
 }
 
-/** The parts of a column, from bottom to top. */
+/** The components of a column, from bottom to top. */
 const components = [
   { name: "System", className: "c-system", of: ({ system }: Column) => system },
   { name: "Skills", className: "c-skills", of: ({ skills }: Column) => skills },
@@ -201,7 +203,7 @@ function cachedChart(columns: readonly Column[]): Markup {
 }
 
 interface Scale {
-  /** The value at the upper edge. */
+  /** The value at the upper edge of the chart. */
   readonly most: number;
   readonly text: (value: number) => string;
   readonly ticks?: readonly number[];
@@ -212,7 +214,7 @@ interface Segment {
   readonly to: number;
 }
 
-/** All columns of one colour form one path. */
+/** Draws all columns of one colour as one path. */
 function layer(className: string, segments: readonly Segment[], scale: Scale): Markup {
   const gap = segments.length <= mostGaps ? 1 : 0;
   const path = segments.flatMap(({ from, to }, index) => {
@@ -224,12 +226,12 @@ function layer(className: string, segments: readonly Segment[], scale: Scale): M
   return html`<path class="${className}" d="${written(path.join(""))}"/>`;
 }
 
-/** Measured from the top, as in SVG. */
+/** The position of a value, measured from the top as in SVG. */
 function heightOf(value: number, { most }: Scale): number {
   return Math.round((1 - Math.min(1, value / most)) * heightUnits);
 }
 
-/** The line steps if the limit changes with the model or the settings. */
+/** The line of the limit. It has a step where the limit changes with the model or the settings. */
 function limitPath(columns: readonly Column[], scale: Scale): Markup {
   let last: number | undefined;
   const path = columns.flatMap(({ limit }, index) => {
@@ -275,7 +277,7 @@ function chart({ title, label, height, columns, scale, layers, hasMarks, legend 
 ${hasMarks === true ? marksOf(columns) : nothing}${numbersOf(columns, whole - 4)}</svg></div></figure>`;
 }
 
-/** Three to six round values: multiples of 1, 2 or 5 times a power of ten. */
+/** Three to six round values for an axis: multiples of 1, 2 or 5 times a power of ten. */
 function ticksUpTo(most: number): readonly number[] {
   const power = 10 ** Math.floor(Math.log10(most / 3));
   const step = [1, 2, 5, 10].map((times) => times * power).find((one) => most / one <= 5) ?? most;
@@ -292,14 +294,14 @@ function marksOf(columns: readonly Column[]): readonly Markup[] {
   });
 }
 
-/** Shape and colour both tell the marks apart. */
+/** Draws a mark. The two marks differ in both shape and colour. */
 function markShape(mark: "compacted" | "recovered", centre: number): Markup {
   return mark === "compacted"
     ? html`<path class="mark-compacted" d="M${centre - 4} ${centre - 3}h8l-4 7z"/>`
     : html`<path class="mark-recovered" d="M${centre} ${centre - 5}l5 5l-5 5l-5 -5z"/>`;
 }
 
-/** Numbers of the first, the middle and the last turn. */
+/** Writes the numbers of the first, the middle and the last turn. */
 function numbersOf(columns: readonly Column[], y: number): readonly Markup[] {
   const last = columns.at(-1)?.last ?? 0;
   const middle = columns[Math.floor((columns.length - 1) / 2)];

@@ -15,7 +15,7 @@ import { messagesOf, windowLegend, windowSvg } from "./window.ts";
 import { counted, durationOf, percent, timeOf } from "./words.ts";
 
 export interface PageOptions {
-  /** Commands that show more, each with a description. */
+  /** Commands that show more about the session, each with a description. */
   readonly further: readonly Further[];
   /** Version of this program. */
   readonly version: string;
@@ -85,7 +85,7 @@ function heading({ session, models, turns }: Report, name: string): Markup {
 <div><h1 class="foreign">${name}</h1><dl class="about">${about.map(([term, value]) => html`<div><dt>${term}</dt><dd>${value}</dd></div>`)}</dl></div></header>`;
 }
 
-/** Omits the day if `beside` is on the same day. */
+/** The time of day. The date is included only if `beside` is on another day. */
 function timeOnly(at: number, beside: number): string {
   const [day, time = ""] = timeOf(at).split(" ");
   return timeOf(beside).startsWith(`${day} `) ? time : timeOf(at);
@@ -115,7 +115,7 @@ const certaintyWords: Readonly<Record<WindowPicture["certainty"], string>> = {
   bound: "counted as an upper bound",
 };
 
-/** The picture as a table, for people who cannot see it. */
+/** The largest units as a table, for people who cannot see the picture. */
 function largestUnits({ units, tokens }: WindowPicture): Markup {
   if (units.length === 0) return nothing;
   const largest = units

@@ -1,4 +1,4 @@
-/** The lists of a report: the edits that shape the window, the errors, and how a long list is shown. */
+/** The lists of a report: the edits that shape the window, and the errors. Long lists are partly collapsed. */
 
 import type { WindowUnit } from "../../message/api.ts";
 import type { Edit } from "../../message/edit.ts";
@@ -16,7 +16,9 @@ const mostErrors = 50;
 const shownAtOnce = 10;
 const whyChars = 300;
 
-/** Lines that can be opened. Only the newest are shown at once; the older ones are collapsed into one group. */
+/**
+ * A list of lines that can be opened. Only the newest lines are visible at first. The older ones are collapsed into one group.
+ */
 export function longList(items: readonly Markup[]): Markup {
   if (items.length === 0) return nothing;
   const isLong = items.length > shownAtOnce + 2;
@@ -47,7 +49,7 @@ export function editList({ edits, picture }: Report): Markup {
 ${rest + left > 0 ? html`<p class="note">${counted(rest + left, "more edit")} ${rest + left === 1 ? "is" : "are"} active but not shown: ${left > 0 ? "older ones, or edits " : ""}inside content that was removed later. <code>plimsoll edits</code> lists all edits.</p>` : nothing}`;
 }
 
-/** Whether edits of this kind are always listed, because they change the model's view without being part of one unit. */
+/** Whether edits of this kind are always listed. These edits change the model's view but belong to no single unit. */
 function isAlwaysSeen(kind: Edit["action"]["kind"]): boolean {
   return kind === "tools" || kind === "pin";
 }

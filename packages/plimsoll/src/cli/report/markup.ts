@@ -1,4 +1,4 @@
-/** HTML in which everything is text unless this code wrote it as markup. So nothing in a conversation can become markup. */
+/** HTML in which everything is text unless this code wrote it as markup. So no text of a conversation can become markup. */
 
 import { grouped } from "../../text/digits.ts";
 
@@ -28,7 +28,7 @@ const entities: Readonly<Record<string, string>> = {
   "'": "&#39;",
 };
 
-/** Harmless in text and in quoted attributes: markup is shown as text, hidden characters are marked, long text is cut. */
+/** Makes a text harmless in HTML and in quoted attributes: shows markup as text, marks hidden characters, and cuts long text. */
 export function escapeHtml(text: string, mostChars: number = longestText): string {
   return cut(text, mostChars)
     .replace(unseen, markOf)
@@ -50,7 +50,7 @@ function markOf(character: string): string {
   return `⟦U+${code.toString(16).toUpperCase().padStart(4, "0")}⟧`;
 }
 
-/** Escapes everything inserted, except markup. */
+/** Builds markup from a template. Escapes every inserted value that is not markup. */
 export function html(parts: TemplateStringsArray, ...insertions: readonly Insertion[]): Markup {
   const texts = parts.map((part, index) => {
     const insertion = insertions[index];
@@ -61,12 +61,12 @@ export function html(parts: TemplateStringsArray, ...insertions: readonly Insert
 
 export const nothing: Markup = { markup: "" };
 
-/** Contract: `markup` is a text written in this code and contains nothing from outside. */
+/** Contract: `markup` was written in this code and contains no text from outside. */
 export function written(markup: string): Markup {
   return { markup };
 }
 
-/** Escapes a text that may have at most `mostChars` characters, instead of the default maximum. */
+/** Escapes a text and cuts it to at most `mostChars` characters, instead of the default maximum. */
 export function shortened(text: string, mostChars: number): Markup {
   return { markup: escapeHtml(text, mostChars) };
 }
@@ -77,7 +77,7 @@ function textOf(insertion: Insertion): string {
   return "markup" in insertion ? insertion.markup : insertion.map(({ markup }) => markup).join("");
 }
 
-/** Drawn as SVG, because not every font has an arrow. */
+/** An arrow, drawn as SVG because not every font has one. */
 export const arrow: Markup = written(
   '<svg class="arrow" width="14" height="9" viewBox="0 0 14 9" fill="none" stroke="currentColor" stroke-width="1.5" role="img" aria-label="to"><path d="M0 4.5h12M8.5 1l3.5 3.5l-3.5 3.5"/></svg>',
 );

@@ -37,7 +37,7 @@ export async function runReport(
   else console.log(written ?? reportText(report, flags));
 }
 
-/** Writes the file. Returns a sentence that says so. */
+/** Writes the file. Returns a sentence that names the file and its size. */
 function writeReport(
   file: string,
   report: Report,

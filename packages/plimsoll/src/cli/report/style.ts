@@ -1,4 +1,4 @@
-/** The look of a report: the dashboard's colours, light and dark, on paper and at 360 pixels. */
+/** The style of a report: the dashboard's colours, light and dark, for printing, and for screens of 360 pixels. */
 
 const light = `--bg:#f5f7f9;--surface:#fff;--raised:#eef2f5;--ink:#17212b;--muted:#55626f;--line:#d8dee5;--strong:#8794a1;--accent:#0b62b0;--recovery:#c62828;
 --system:#51606f;--skills:#6d5fa8;--tools:#8a6a2f;--user:#1668b5;--assistant:#1f8578;--results:#c47a12;--summary:#8a3aa0;--handle:#b3245f`;
@@ -175,7 +175,7 @@ main{gap:32px}
 }
 `;
 
-/** Colours carry meaning, so they are printed. A section does not start at the bottom of a page. */
+/** The style for printing. Colours have a meaning, so they are printed. No section starts at the bottom of a page. */
 const print = `
 @page{margin:16mm}
 @media print{

@@ -1,5 +1,6 @@
 /**
- * The window as an SVG picture: rows of equal capacity, each unit a block as wide as its tokens, and the load line at the limit.
+ * The window as an SVG picture. It has rows of equal capacity. Each unit is a block as wide as its tokens, and the load line is
+ * at the limit.
  */
 
 import type { SegmentKind, WindowPicture, WindowUnit } from "../../message/api.ts";
@@ -8,7 +9,10 @@ import { kindName, summaryOf, sumsOf } from "../../watch/kind-words.ts";
 import { html, type Markup, nothing, written } from "./markup.ts";
 import { percent } from "./words.ts";
 
-/** Blocks are placed in shares of the width. This nominal width in pixels decides whether a block is too narrow. */
+/**
+ * Assumed width of the picture in pixels. It is used only to decide whether a block is too narrow, because blocks are placed in
+ * shares of the width.
+ */
 const nominalWidth = 1200;
 const rowHeight = 22;
 const rowPitch = 26;
@@ -16,29 +20,29 @@ const rowPitch = 26;
 const margin = 6;
 const usualRows = 8;
 const mostRows = 12;
-/** Above this number of units there are more rows. */
+/** If there are more units than this, the picture has more rows. */
 const manyUnits = 1500;
-/** Minimum width of a separate block. Narrower blocks are drawn together. */
+/** Minimum width of a separate block in pixels. Narrower blocks are drawn together. */
 const leastPixels = 0.5;
-/** If there are more blocks than this, narrower ones are drawn together, so that the file stays small. */
+/** Maximum number of blocks. If there are more, the narrower ones are drawn together, so that the file stays small. */
 const mostBlocks = 4000;
-/** Minimum width of a block that users can point at and that has a hairline between it and its neighbours. */
+/** Minimum width in pixels of a block that users can point at and that is separated from its neighbours by a hairline. */
 const toldPixels = 6;
 const mostPins = 200;
 
 export interface Layout {
   readonly rows: number;
-  /** In tokens: the model's window, or its content if that is larger. */
+  /** Capacity of all rows together, in tokens: the model's window, or its content if that is larger. */
   readonly capacity: number;
 }
 
-/** A stretch of one row in one colour. `x` and `width` are shares of the row. */
+/** A stretch of one row that has one colour. `x` and `width` are shares of the row. */
 export interface Block {
   readonly row: number;
   readonly x: number;
   readonly width: number;
   readonly kind: SegmentKind;
-  /** Set if the block is wide enough to point at. */
+  /** The unit that the block shows. Set only if the block is wide enough to point at. */
   readonly unit?: WindowUnit;
 }
 
@@ -49,7 +53,7 @@ export function layoutOf({ units, window, limit, tokens }: WindowPicture): Layou
   };
 }
 
-/** The blocks in order, without gaps. If there are too many, doubles the minimum width, at most up to the width of a row. */
+/** The blocks in order, without gaps. While there are too many, doubles the minimum width, up to the width of a row. */
 export function blocksOf(picture: WindowPicture, layout: Layout): readonly Block[] {
   for (let least = leastPixels; ; least *= 2) {
     const blocks = blocksFrom(picture, layout, least);
@@ -150,7 +154,7 @@ function topOf(row: number): number {
   return margin + row * rowPitch;
 }
 
-/** A horizontal position or length, as a share of the width, because the picture takes all available width. */
+/** A horizontal position or length in percent of the width, because the picture uses all available width. */
 function across(share: number): string {
   return `${Number((share * 100).toFixed(3))}%`;
 }
@@ -167,7 +171,7 @@ function blockRect(block: Block): Markup {
     : html`<rect class="k-${kind} told" ${place}><title>${unitWords(unit, kind)}</title></rect>`;
 }
 
-/** Shown when the pointer is over the block. */
+/** The text that is shown while the pointer is over the block. */
 function unitWords(unit: WindowUnit, kind: SegmentKind): string {
   const { tokens, originalTokens, handle, begins, isPinned } = unit;
   const messages = messagesOf(unit);
@@ -189,7 +193,7 @@ export function messagesOf({ first, last }: Pick<WindowUnit, "first" | "last">):
   return first === last ? String(first) : `${first}–${last}`;
 }
 
-/** The part read from the provider's cache is paler and has a bar below it. */
+/** Shades the part that the provider read from its cache: it is paler and has a bar below it. */
 function cachedShade({ cachedTokens = 0 }: WindowPicture, layout: Layout): readonly Markup[] {
   return segmentsOf(layout, 0, cachedTokens).map(
     ({ row, x, width }) =>
@@ -211,7 +215,7 @@ function pins({ units }: WindowPicture, layout: Layout): readonly Markup[] {
   return marks;
 }
 
-/** The line steps down at the limit. Everything before it may be used. */
+/** The load line. It steps down at the limit. A request may use everything before it. */
 function loadLine({ limit }: WindowPicture, { rows, capacity }: Layout): Markup {
   if (limit <= 0) return nothing;
   const along = (Math.min(limit, capacity) / capacity) * rows;
@@ -220,15 +224,15 @@ function loadLine({ limit }: WindowPicture, { rows, capacity }: Layout): Markup 
   const top = topOf(row) - 2;
   const bottom = topOf(row) + rowHeight + 2;
   const lines = html`<line x1="${across(x)}" y1="${top}" x2="100%" y2="${top}"/><line x1="${across(x)}" y1="${top - 1}" x2="${across(x)}" y2="${bottom + 1}"/><line x1="0" y1="${bottom}" x2="${across(x)}" y2="${bottom}"/>`;
-  // A rim sets the line off from the blocks it crosses.
+  // A rim makes the line stand out from the blocks that it crosses.
   return html`<g class="load-line"><g class="rim">${lines}</g>${lines}
 ${loadMark(limit, x, topOf(row) + rowHeight / 2)}</g>`;
 }
 
-/** Approximate width of one character of the label. */
+/** Approximate width of one character of the label, in pixels. */
 const labelCharWidth = 6.4;
 
-/** The Plimsoll mark and the figure, on the side with more room. */
+/** The Plimsoll mark and the limit in figures, on the side of the line with more space. */
 function loadMark(limit: number, x: number, middle: number): Markup {
   const label = `limit ${grouped(limit)}`;
   const width = Math.round(label.length * labelCharWidth) + 38;

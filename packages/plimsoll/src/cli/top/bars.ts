@@ -1,4 +1,4 @@
-/** Bars: how full a window is, with the load line at its limit, and what fills it. Pure. */
+/** Bars that show how full a window is, with the load line at its limit, and bars that show its content. Pure. */
 
 import type { SegmentKind, WindowPicture } from "../../message/api.ts";
 import { kindLetter } from "../../watch/kind-words.ts";
@@ -17,7 +17,7 @@ export function fillBar(
   const inner = Math.max(1, cells - 1);
   const scale = Math.max(window, limit, 1);
   const full = Math.round(Math.min(1, tokens / scale) * inner);
-  // Even a small amount is visible.
+  // Even a small number of tokens fills one cell, so that it is visible.
   const filled = tokens > 0 ? Math.max(1, full) : 0;
   const at = Math.round((limit / scale) * inner);
   const piece = (from: number, to: number): Line => [
@@ -27,7 +27,7 @@ export function fillBar(
   return [...piece(0, at), span(loadLine, "strong"), ...piece(at, inner)];
 }
 
-/** `progress`: from 0 to 100, or a negative value if it is unknown. */
+/** `progress` is in percent, from 0 to 100. A negative value means that the progress is unknown. */
 export function progressBar(progress: number, tone: Tone, cells: number): Line {
   if (progress < 0) return [span("▒".repeat(cells), tone)];
   const full = Math.round((Math.min(100, progress) / 100) * cells);
@@ -51,7 +51,7 @@ export function pictureBar(picture: WindowPicture, cells: number): Line {
   return merged([...drawn.slice(0, at), span(loadLine, "strong"), ...drawn.slice(at)]);
 }
 
-/** For each cell, the kind that takes the largest part of it. */
+/** For each cell, the kind that has the largest share of it. */
 function cellKinds({ units, tokens }: WindowPicture, perCell: number): readonly SegmentKind[] {
   const count = Math.ceil(tokens / perCell - 0.5);
   const shares = Array.from({ length: Math.max(0, count) }, () => new Map<SegmentKind, number>());

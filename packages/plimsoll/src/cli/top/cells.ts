@@ -1,13 +1,13 @@
 /**
- * Text from outside, fitted into the cells of a terminal. Characters whose width differs
- * between terminals are replaced, so that a line is never wider than counted.
+ * Fits text from outside into the cells of a terminal. Characters whose width differs between terminals are replaced, so that a
+ * line is never wider than counted.
  */
 
 import { harmless } from "../../text/unseen.ts";
 
-/** Maximum number of characters to process. No line is that wide. */
+/** Maximum number of characters to process. No terminal line is that wide. */
 const mostCharacters = 2000;
-/** Maximum number of marks on one letter. More would be drawn over the lines above. */
+/** Maximum number of combining marks on one letter. A terminal would draw more marks over the lines above. */
 const mostMarks = 2;
 const replacement = "□";
 
@@ -16,17 +16,20 @@ const wide =
   /[\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{20000}-\u{3fffd}]/u;
 const isShown = /[\p{L}\p{N}\p{P}\p{S}\p{Mc}]/u;
 const isMark = /\p{Mn}/u;
-/** Marks that take no cell in any terminal. The width of marks in other scripts depends on the terminal's age. */
+/**
+ * Combining marks that take no cell in any terminal. For marks in other scripts, the width depends on the age of the terminal.
+ */
 const isKnownMark = /[\u0300-\u036f]/u;
-/** Characters that have no width if the terminal understands them, and some width if it does not. */
+/** Characters that have no width in terminals that know them, and some width in other terminals. */
 const isUnseen = /\p{Default_Ignorable_Code_Point}/u;
 /**
- * Letters that join into syllables, emoji, and characters that became wide in a later Unicode version. Terminals differ on these.
+ * Letters that join into syllables, emoji, and characters that became wide in a later Unicode version. Their width differs
+ * between terminals.
  */
 const isUncertain =
   /\p{Emoji_Presentation}|[\u1100-\u11ff\u2630-\u2637\u268a-\u268f\ua960-\ua97c\ud7b0-\ud7fb\ufe10-\ufe19]/u;
 
-/** Any text as one harmless line. */
+/** Turns any text into one harmless line. */
 export function sober(text: string): string {
   const flat = harmless(text.slice(0, mostCharacters)).normalize("NFC").replaceAll(/\s+/g, " ");
   let line = "";
@@ -62,12 +65,15 @@ function cellsOfCharacter(character: string): number {
   return wide.test(character) ? 2 : 1;
 }
 
-/** Any text, in at most this many cells. */
+/** Any text as a harmless line of at most this many cells. */
 export function clipped(text: string, cells: number): string {
   return cut(sober(text), cells);
 }
 
-/** Text that does not fit ends in an ellipsis. Contract: `sober` has cleaned the text, or Plimsoll itself has written it. */
+/**
+ * Cuts a text to the given number of cells. A text that was cut ends in an ellipsis. Contract: `sober` has cleaned the text, or
+ * Plimsoll itself has written it.
+ */
 export function cut(text: string, cells: number): string {
   if (cellsOf(text) <= cells) return text;
   let line = "";
@@ -80,7 +86,7 @@ export function cut(text: string, cells: number): string {
   return cells <= 0 ? "" : `${line.trimEnd()}…`;
 }
 
-/** The text in exactly this many cells. */
+/** The text, cut or padded to exactly this many cells. */
 export function leftIn(text: string, cells: number): string {
   const shown = cut(text, cells);
   return shown + " ".repeat(Math.max(0, cells - cellsOf(shown)));
@@ -91,7 +97,7 @@ export function rightIn(text: string, cells: number): string {
   return " ".repeat(Math.max(0, cells - cellsOf(shown))) + shown;
 }
 
-/** Any text, on at most this many lines. Text that does not fit on the last line is cut. */
+/** Any text, wrapped into at most `most` lines. Text that does not fit on the last line is cut. */
 export function wrapped(text: string, cells: number, most: number): readonly string[] {
   const lines: string[] = [];
   let left = sober(text);
@@ -104,7 +110,7 @@ export function wrapped(text: string, cells: number, most: number): readonly str
   return lines;
 }
 
-/** As many whole words as fit. If not even the first word fits, its beginning. */
+/** The first words of the text, as many as fit. If not even the first word fits, its beginning. */
 function wordsIn(text: string, cells: number): string {
   const fits = cut(text, cells + 1).slice(0, -1);
   const space = text[fits.length] === " " ? fits.length : fits.lastIndexOf(" ");

@@ -20,20 +20,23 @@ export interface TopClient {
   config(): Promise<ConfigAnswer>;
   window(session: string): Promise<WindowPicture>;
   edits(session: string): Promise<readonly Edit[]>;
-  /** Contract: resolves with a sentence about the result. If the service refuses, rejects with the service's own sentence. */
+  /**
+   * Carries out an action. Contract: resolves with a sentence about the result. If the service refuses, rejects with the
+   * service's sentence.
+   */
   act(session: string, action: Action & { readonly branch?: string }): Promise<Note>;
 }
 
-/** Maximum number of sessions to list, newest first. `plimsoll sessions` shows older ones. */
+/** Maximum number of sessions to list. The newest are listed. `plimsoll sessions` shows older ones. */
 const mostSessions = 100;
-/** Maximum number of bytes of one answer. The edits of a session include their texts. */
+/** Maximum size of one answer in bytes. The answer with a session's edits is large, because it includes their texts. */
 const mostBytes = 64 * 1024 * 1024;
 const readingMs = 20_000;
-/** Maximum time that an action may take, in milliseconds. A model may have to write a summary for it. */
+/** Maximum time that an action may take, in milliseconds. For a compaction, a model may have to write a summary. */
 const actingMs = 120_000;
 
 interface Place {
-  /** Returns the service's current address. The service may come back on another port. */
+  /** Returns the service's current address. After a restart, the service may have another port. */
   readonly url: () => string;
   readonly token: string;
 }
@@ -58,7 +61,7 @@ export function createTopClient(place: Place): TopClient {
         case "pin": {
           const { first = 0, last = first } = wanted.unit;
           await post(session, "pin", { first, last, ...on });
-          return done(`Pinned: ${messages(first, last)} as it is until it is released.`);
+          return done(`Pinned: ${messages(first, last)} unchanged until released.`);
         }
         case "release": {
           const { first = 0, last = first } = wanted.unit;

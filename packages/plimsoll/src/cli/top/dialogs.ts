@@ -1,4 +1,4 @@
-/** Parts that replace a part of the screen: the list of units to pin, and the help. Pure. */
+/** Dialogs that replace a part of the screen: the list of units to pin, and the help. Pure. */
 
 import type { WindowUnit } from "../../message/api.ts";
 import { grouped } from "../../text/digits.ts";

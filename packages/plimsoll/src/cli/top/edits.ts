@@ -1,4 +1,4 @@
-/** Edits as a list for people. Edits of one strategy that were made together form one row. Pure. */
+/** Edits as a list for people. Edits that one strategy made together form one row. Pure. */
 
 import type { Edit } from "../../message/edit.ts";
 import { undoneIn } from "../../watch/edit-words.ts";
@@ -16,15 +16,15 @@ export interface EditStep {
   readonly state: "holds" | "undone";
 }
 
-/** Maximum number of steps. Older ones are dropped. */
+/** Maximum number of steps to list. Older steps are left out. */
 const mostSteps = 100;
 
-/** Newest first. */
+/** The steps, newest first. */
 export function editSteps(edits: readonly Edit[]): readonly EditStep[] {
   const undone = undoneIn(edits);
   const steps = new Map<string, Edit[]>();
   for (const edit of edits) {
-    // Lookups only add messages; they are not shown as edits.
+    // Lookups only add messages, so they are not shown as edits.
     if (edit.action.kind === "expand") continue;
     const key = `${edit.step} ${edit.strategy} ${undone.has(edit.seq)}`;
     const known = steps.get(key);
@@ -54,7 +54,7 @@ function stepOf(made: readonly Edit[], undone: ReadonlySet<number>): EditStep {
   };
 }
 
-/** For edits made by hand, the kind of action is the reason. */
+/** The reason of an edit. For edits made by hand, the kind of action is the reason. */
 function reasonOf({ action, reason }: Edit, made: readonly Edit[]): string {
   switch (action.kind) {
     case "revert":
@@ -70,7 +70,7 @@ function reasonOf({ action, reason }: Edit, made: readonly Edit[]): string {
   }
 }
 
-/** The numbers of the edits that an undo took back. The undo also pins the restored content; these pins are not shown. */
+/** The numbers of the edits that an undo reverted. The undo also pins the restored content, but these pins are not shown. */
 function takenBack(made: readonly Edit[]): string {
   const numbers = made.flatMap(({ action }) => (action.kind === "revert" ? [action.edit] : []));
   const [first, last] = [Math.min(...numbers), Math.max(...numbers)];

@@ -1,4 +1,4 @@
-/** What the keys of `plimsoll top` do. Pure: a key gives a new state, and perhaps a command that is carried out elsewhere. */
+/** The keys of `plimsoll top`. Pure: a key gives a new state, and in some cases a command for other code to carry out. */
 
 import type { WindowUnit } from "../../message/api.ts";
 import { nameOf } from "../../watch/row-state.ts";
@@ -11,7 +11,7 @@ export type Key =
   | "page-down"
   | "enter"
   | "escape"
-  /** A character. */
+  /** A key that types a character. */
   | { readonly character: string };
 
 export type Command =
@@ -19,7 +19,7 @@ export type Command =
   | ({
       readonly kind: "act";
       readonly session: string;
-      /** Text to show until the action is done. */
+      /** Text to show until the command is done. */
       readonly text: string;
       readonly branch?: string;
     } & Action);
@@ -128,7 +128,7 @@ const doing: Readonly<Record<Action["action"], string>> = {
   release: "Releasing in",
 };
 
-/** An action applies to the branch that is shown. */
+/** Starts an action on the branch that is shown. */
 function act(state: TopState, action: Action): Pressed {
   const { selected: session, looked, isActing } = state;
   const row = session === undefined ? undefined : state.rows.get(session);

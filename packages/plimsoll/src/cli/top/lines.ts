@@ -1,18 +1,21 @@
-/** Lines of a screen as data: pieces of text with a tone, which becomes a colour if colours are wanted. Pure. */
+/** Lines of a screen as data: pieces of text with a tone. If colours are enabled, each tone has a colour. Pure. */
 
 import type { SegmentKind } from "../../message/api.ts";
 import { wholePercent } from "../../watch/figures.ts";
 import type { FillState } from "../../watch/phase-words.ts";
 import { cellsOf, cut } from "./cells.ts";
 
-/** The reason why a piece of text looks different. Colour never carries it alone: the text or its position also shows it. */
+/**
+ * The meaning of a piece of text that looks different. Colour is never the only sign: the text or its position also shows the
+ * meaning.
+ */
 export type Tone = "dim" | "strong" | FillState | SegmentKind;
 
 export interface Span {
   /** Text that `sober` has cleaned, or that Plimsoll itself has written. */
   readonly text: string;
   readonly tone?: Tone;
-  /** Dark text on the colour of its tone. */
+  /** True for dark text on a background in the colour of its tone. */
   readonly isBlock?: true;
 }
 
@@ -27,7 +30,7 @@ export function span(text: string, tone?: Tone): Span {
   return tone === undefined ? { text } : { text, tone };
 }
 
-/** No line is wider than the screen. Longer lines are cut. */
+/** Cuts a line that is wider than the screen. */
 export function fitted(line: Line, columns: number): Line {
   const spans: Span[] = [];
   let left = columns;
@@ -46,7 +49,7 @@ export function plainText(line: Line): string {
     .trimEnd();
 }
 
-/** Both ends of a line. The right end is shown in full, and the left end is cut to the remaining width. */
+/** A line with a left and a right end. The right end is shown in full, and the left end is cut to the remaining width. */
 export function apart(left: Line, right: Line, columns: number): Line {
   const room = columns - widthOf(right);
   const shown = fitted(left, Math.max(0, room - 1));
@@ -64,22 +67,25 @@ export function heading(title: string, columns: number): Line {
   return [span("── ", "dim"), span(shown, "strong"), span(` ${"─".repeat(rest)}`, "dim")];
 }
 
-/** Pieces with a dot between them. */
+/** Joins the pieces, with a dot between them. */
 export function dotted(pieces: readonly Line[]): Line {
   return pieces.flatMap((piece, index) => (index === 0 ? piece : [span(" · ", "dim"), ...piece]));
 }
 
-/** The name of a state as the list shows it. */
+/** The name of a state as the list of sessions shows it. */
 export function stateName(state: FillState): string {
   return state === "p1" ? "P1" : state;
 }
 
-/** A share in percent: 0.839 is 83 %, so that a share just below a threshold does not look as if it had reached it. */
+/**
+ * A share in percent, rounded down: 0.839 is 83 %. So a share just below a threshold does not look as if it had reached the
+ * threshold.
+ */
 export function percent(share: number): string {
   return `${Math.min(999, wholePercent(share))} %`;
 }
 
-/** 14:05, in the reader's local time. */
+/** A time such as 14:05, in the reader's local time. */
 export function timeOf(at: number): string {
   const date = new Date(at);
   const two = (part: number): string => String(part).padStart(2, "0");

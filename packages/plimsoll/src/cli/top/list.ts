@@ -1,6 +1,6 @@
 /**
- * The upper part of the screen: the service's address, totals, and the sessions. Names from outside come last in
- * their line. So even if a terminal handles foreign letters oddly, no text of Plimsoll's comes after them.
+ * The upper part of the screen: the service's address, totals, and the sessions. Names from outside come last in their line. So
+ * even if a terminal displays foreign letters in an unexpected way, they cannot disturb Plimsoll's own text.
  */
 
 import { grouped } from "../../text/digits.ts";
@@ -61,13 +61,13 @@ function figure(count: string, of: string): Line {
 
 interface Columns {
   readonly bar: number;
-  /** Width of the column in cells. 0 if there is no room for it. */
+  /** Width of the column in cells. 0 if the screen has no room for it. */
   readonly tokens: number;
   readonly model: number;
   readonly name: number;
 }
 
-/** Widths of the other columns. Marker, percent, state and turns always take 4, 6, 10 and 7 cells. */
+/** Widths of the columns that vary. The columns for marker, percent, state and turns always take 4, 6, 10 and 7 cells. */
 function columnsFor(columns: number): Columns {
   const left = columns - 27;
   const tokens = columns >= 100 ? 20 : 0;
@@ -96,7 +96,7 @@ export function columnTitles(state: TopState, { columns }: Size, room: number): 
   return apart([span(titles.join(""), "dim")], place, columns);
 }
 
-/** As many sessions as there is room for, around the selected one. */
+/** The lines of as many sessions as fit, around the selected one. */
 export function sessionLines(state: TopState, size: Size, room: number): readonly Line[] {
   const { first, rows } = shownRows(state, room);
   if (rows.length === 0)
@@ -154,10 +154,10 @@ function sessionLine({ selected, settings }: TopState, known: RowState, columns:
   ];
 }
 
-/** Minimum number of characters of a key. Fewer would not distinguish sessions. */
+/** Minimum number of characters of a key. A shorter key would not distinguish sessions. */
 const leastKey = 4;
 
-/** The agent's name, followed, if there is room, by the key that distinguishes its sessions. */
+/** The agent's name. If there is room, the key that distinguishes the agent's sessions follows. */
 function nameSpans(row: RowState["row"], isSelected: boolean, width: number): Line {
   const name = clipped(nameOf(row), width);
   const shown = span(name, isSelected ? "strong" : undefined);

@@ -21,7 +21,7 @@ export interface Live {
   readonly hear: (event: PlimsollEvent) => void;
   readonly link: (link: Connection) => void;
   readonly dispatch: (news: News) => void;
-  /** After this, nothing is drawn or requested any more. */
+  /** Stops everything. From then on, nothing is drawn or requested. */
   close(): void;
 }
 
@@ -84,7 +84,7 @@ export function createLive({ start, client, quit }: LiveOptions): Live {
     hear: gathering.hear,
     link: (link) => {
       dispatch({ kind: "link", link });
-      // The stream is open, so reading now misses nothing.
+      // The event stream is open, so no change after this read is missed.
       if (link.kind === "live") reading.all();
     },
     dispatch,
@@ -108,7 +108,7 @@ function createReading(
   read: () => TopState,
   dispatch: (news: News) => void,
 ): Reading {
-  // If the service is not reachable, the header already says so.
+  // If the service is not reachable, the header already shows that.
   const failed = (error: unknown): void => {
     if (read().link.kind === "live") dispatch({ kind: "note", note: failure(error) });
   };
@@ -127,7 +127,7 @@ function createReading(
     await client.sessions().then((found) => dispatch({ kind: "listed", list: found }), failed);
   });
   const configure = oneAtATime<void>(async () => {
-    // Only the owner may read the settings. Others see the defaults.
+    // Only the owner may read the settings. For other users, the defaults apply.
     const config = await client.config().catch(() => undefined);
     if (config !== undefined) dispatch({ kind: "settings", settings: settingsOf(config) });
   });

@@ -1,8 +1,8 @@
-/** Lines as bytes for a terminal: colours, and only those rows of a frame that have changed. Pure. */
+/** Writes lines as bytes for a terminal: with colours, and only the rows that have changed since the last frame. Pure. */
 
 import { type Line, type Span, type Tone, widthOf } from "./lines.ts";
 
-/** The sixteen colours that every terminal has, as its user configured them (ECMA-48, SGR). */
+/** The sixteen colours that every terminal has. Its user can configure them (ECMA-48, SGR). */
 const colours: Readonly<Partial<Record<Tone, number>>> = {
   normal: 94,
   p1: 32,
@@ -22,10 +22,10 @@ const black = 30;
 /** Difference between the code of a colour and the code of the same colour as background. */
 const toBackground = 10;
 
-/** The text of one row. It clears the rest of an earlier, longer row. */
+/** The text of one row. It also clears the remaining cells of an earlier, longer row. */
 export function rowText(line: Line, columns: number, hasColour: boolean): string {
   const text = line.map((piece) => spanText(piece, hasColour)).join("");
-  // At the end of a full row, some terminals would clear its last cell.
+  // After a full row, nothing is cleared, because some terminals would clear the row's last cell.
   return widthOf(line) < columns ? `${text}\u001b[K` : text;
 }
 
@@ -38,7 +38,7 @@ function spanText({ text, tone, isBlock }: Span, hasColour: boolean): string {
   return `\u001b[${codes.join(";")}m${text}\u001b[0m`;
 }
 
-/** The bytes that turn a screen showing `before` into one showing `rows`. `before` is undefined if it is not known. */
+/** The bytes that change a screen from `before` to `rows`. `before` is undefined if the content of the screen is unknown. */
 export function changes(before: readonly string[] | undefined, rows: readonly string[]): string {
   return rows
     .flatMap((row, index) => (before?.[index] === row ? [] : [`\u001b[${index + 1}H${row}`]))

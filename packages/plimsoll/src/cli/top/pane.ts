@@ -47,7 +47,7 @@ export function paneLines(state: TopState, size: Size, plan: PanePlan): readonly
   ];
 }
 
-/** The name comes last, like all text from outside. */
+/** The title line. The name comes last, like all text from outside. */
 function titleLine({ row }: RowState, columns: number): Line {
   const { id, agent = "", branches } = row;
   const own = `${clipped(id, 28)}${branches > 1 ? ` · ${branches} branches` : ""}`;
@@ -108,7 +108,7 @@ function pictureLine(looked: Looked | undefined, columns: number): Line {
   return [span(" "), ...pictureBar(looked.picture, columns - 2)];
 }
 
-/** Shows tokens if there is room. */
+/** The legend of the kinds. It shows their tokens if there is room. */
 function legendLine(looked: Looked | undefined, columns: number): Line {
   if (looked === undefined) return [];
   const sums = sumsOf(looked.picture);

@@ -1,4 +1,6 @@
-/** Queues events that arrive faster than people can read. A session's events wait until its next redraw; phases never wait. */
+/**
+ * Collects events that arrive faster than people can read. A session's events wait until its next redraw, but phases never wait.
+ */
 
 import type { PlimsollEvent } from "../../message/event.ts";
 import { gather, type Timing } from "../../watch/gather.ts";
@@ -8,7 +10,7 @@ export interface QueuedEvents {
   readonly close: () => void;
 }
 
-/** Maximum number of waiting events per session. With more, they are shown at once. */
+/** Maximum number of waiting events per session. When it is reached, all of them are shown immediately. */
 const mostQueued = 200;
 
 /** Contract: each event is shown once, and the events of a session keep their order. */

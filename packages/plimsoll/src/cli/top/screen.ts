@@ -14,7 +14,7 @@ interface Plan extends PanePlan {
   readonly sessions: number;
 }
 
-/** Contract: exactly as many lines as rows, and no line wider than the columns. */
+/** Contract: returns exactly as many lines as the screen has rows, and no line is wider than the screen. */
 export function screenLines(state: TopState, size: Size): readonly Line[] {
   const { columns, rows } = size;
   if (columns < smallest.columns || rows < smallest.rows) return tooSmall(size);
@@ -49,7 +49,7 @@ export function onceLines(state: TopState, columns: number): readonly Line[] {
   return lines.map((line) => fitted(line, size.columns));
 }
 
-/** As the screen grows, less important parts are added. The rest of the room is for sessions and edits. */
+/** The parts of the screen. A larger screen also has less important parts. The remaining rows are for sessions and edits. */
 function planFor(rows: number, sessions: number): Plan {
   const hasEditsTitle = rows >= 16;
   const hasTotals = rows >= 18;
@@ -88,10 +88,10 @@ const noteTones: Readonly<Record<Note["tone"], Tone>> = {
 };
 const noteMarks: Readonly<Record<Note["tone"], string>> = { pending: "•", done: "√", refused: "!" };
 
-/** Maximum number of lines of a note. Each line after the first takes room from the edits. */
+/** Maximum number of lines of a note. Each line after the first leaves one line less for the edits. */
 const mostNoteLines = 3;
 
-/** At least one line, so that nothing moves when a note appears. */
+/** The lines of a note. At least one line is reserved, so that nothing moves when a note appears. */
 function noteLines({ note, link }: TopState, columns: number): readonly Line[] {
   const shown: Note | undefined =
     link.kind === "refused" ? { tone: "refused", text: link.sentence } : note;
@@ -132,7 +132,7 @@ function footerLine({ kind }: Mode): Line {
   ]);
 }
 
-/** Lines that say that the screen is too small. They are cut if even they do not fit. */
+/** The message that the screen is too small. It is cut if even the message does not fit. */
 function tooSmall({ columns, rows }: Size): readonly Line[] {
   const words = [
     "Too small for plimsoll top:",

@@ -1,4 +1,4 @@
-/** The whole state of `plimsoll top`, and how news changes it. Pure: the screen is made from this alone. */
+/** The whole state of `plimsoll top`, and the changes that news makes to it. Pure: the screen depends only on this state. */
 
 import type { Listed, SessionRow, WindowPicture, WindowUnit } from "../../message/api.ts";
 import type { PlimsollEvent } from "../../message/event.ts";
@@ -16,18 +16,18 @@ import {
 } from "../../watch/row-state.ts";
 import type { EditStep } from "./edits.ts";
 
-/** The data of the selected session. */
+/** The window and the edits of the selected session. */
 export interface Looked {
   readonly session: string;
   readonly picture: WindowPicture;
-  /** Newest first. */
+  /** The steps of edits, newest first. */
   readonly steps: readonly EditStep[];
 }
 
 export type Mode =
   | { readonly kind: "sessions" }
   | { readonly kind: "help" }
-  /** A unit is chosen by its id, because the picture may change meanwhile. */
+  /** The user is choosing a unit to pin. The unit is stored by its id, because the picture may change meanwhile. */
   | { readonly kind: "pins"; readonly unit: string };
 
 export interface Note {
@@ -39,14 +39,14 @@ export interface TopState {
   readonly url: string;
   readonly link: Connection;
   readonly settings: RowSettings;
-  /** By session id. */
+  /** The rows of the list, by session id. */
   readonly rows: ReadonlyMap<string, RowState>;
-  /** The service has more sessions than were listed. */
+  /** True if the service has more sessions than it listed. */
   readonly hasMore: boolean;
   readonly selected?: string;
   readonly looked?: Looked;
   readonly mode: Mode;
-  /** An action is running. There is only one at a time. */
+  /** True while an action is running. Only one can run at a time. */
   readonly isActing: boolean;
   readonly note?: Note;
 }
@@ -58,9 +58,9 @@ export type News =
   | { readonly kind: "listed"; readonly list: Listed<SessionRow> }
   | { readonly kind: "event"; readonly event: PlimsollEvent }
   | { readonly kind: "looked"; readonly looked: Looked }
-  /** The service does not know this session any more. */
+  /** The session no longer exists in the service. */
   | { readonly kind: "gone"; readonly session: string }
-  /** A phase has been shown long enough. `at` is the time when the session entered it. */
+  /** A phase has been shown long enough. `at` is the time when the phase began. */
   | { readonly kind: "phase-over"; readonly session: string; readonly at: number }
   | { readonly kind: "acting"; readonly text: string }
   | { readonly kind: "acted"; readonly session: string; readonly note: Note }
@@ -123,7 +123,7 @@ function changedRows(
   return { ...state, rows: new Map(rows) };
 }
 
-/** If a turn ends without the last phase of its compaction, the phase is removed. */
+/** Applies an event to a row. If a turn ends without the last phase of its compaction, the phase is removed. */
 function heard(
   known: RowState | undefined,
   event: PlimsollEvent,
@@ -147,7 +147,7 @@ function listed(state: TopState, { items, next }: Listed<SessionRow>): TopState 
   return { ...selectable({ ...state, rows }), hasMore: next !== undefined };
 }
 
-/** Selects a session if there is one. */
+/** Selects the newest session if none is selected, or if the selected one is gone. */
 function selectable(state: TopState): TopState {
   const { selected, ...rest } = state;
   if (selected !== undefined && state.rows.has(selected)) return state;
@@ -155,7 +155,7 @@ function selectable(state: TopState): TopState {
   return first === undefined ? rest : { ...rest, selected: first.row.id };
 }
 
-/** Newest first. */
+/** The rows of the list, newest first. */
 export function orderedRows({ rows }: Pick<TopState, "rows">): readonly RowState[] {
   return [...rows.values()].toSorted(
     (one, other) => other.orderedAt - one.orderedAt || (one.row.id < other.row.id ? -1 : 1),
@@ -193,7 +193,7 @@ function looked(state: TopState, news: Looked): TopState {
   return { ...updated, mode: modeOn(state.mode, news.picture) };
 }
 
-/** The mode for a new picture. If the unit under the cursor has left the window, the cursor moves to the last unit. */
+/** The mode for a new picture. If the chosen unit has left the window, the last unit is chosen instead. */
 function modeOn(mode: Mode, picture: WindowPicture): Mode {
   if (mode.kind !== "pins") return mode;
   const units = pinnableUnits(picture);
@@ -202,7 +202,7 @@ function modeOn(mode: Mode, picture: WindowPicture): Mode {
   return last === undefined ? { kind: "sessions" } : { kind: "pins", unit: last.id };
 }
 
-/** Only messages. The parts of the head and Plimsoll's own texts stay as they are anyway. */
+/** The units that can be pinned: only messages. The parts of the head and Plimsoll's own texts stay as they are anyway. */
 export function pinnableUnits({ units }: WindowPicture): readonly WindowUnit[] {
   return units.filter(({ id, first }) => first !== undefined && id.startsWith("m"));
 }

@@ -1,4 +1,4 @@
-/** `plimsoll top`: the sessions of a running service, live in a terminal, or one frame as text. */
+/** `plimsoll top`: shows the sessions of a running service live in a terminal, or prints one frame as text. */
 
 import { type Flags, loadSettings } from "../../config/config.ts";
 import { openDataFolder } from "../../config/data-folder.ts";
@@ -14,7 +14,7 @@ import { watchSessions } from "./watch.ts";
 
 export interface TopFlags extends Flags {
   readonly once?: boolean;
-  /** False with --no-color. */
+  /** Whether to use colours. False if the user gave --no-color. */
   readonly color?: boolean;
 }
 
@@ -31,7 +31,7 @@ export async function runTop(flags: TopFlags): Promise<void> {
   const token = settings.token ?? openDataFolder(settings.data).token;
   const place = { url: running.url };
   const client = createTopClient({ url: () => place.url, token });
-  // Read before the screen opens, so that a wrong token is reported as a plain sentence.
+  // The sessions are read before the screen opens, so that a wrong token is reported as a plain sentence.
   const list = await client.sessions();
   const start = withNews(startState(place.url), { kind: "listed", list });
   const { stdin, stdout } = process;
@@ -39,7 +39,7 @@ export async function runTop(flags: TopFlags): Promise<void> {
     console.log(await frameOf(client, start, stdout.columns ?? usualColumns));
     return;
   }
-  // Node knows about NO_COLOR and about terminals without colours.
+  // `hasColors` takes NO_COLOR into account, and terminals without colours.
   const hasColour = flags.color !== false && stdout.hasColors();
   await watchSessions({ data: settings.data, token, place, client, start, hasColour });
 }

@@ -23,16 +23,16 @@ export interface ViewOptions {
 
 export interface View {
   close(): void;
-  /** Contract: once it settles, the terminal is as it was. Rejects if the screen could not be drawn. */
+  /** Contract: when this promise settles, the terminal is as it was before. It rejects if the screen could not be drawn. */
   readonly closed: Promise<void>;
 }
 
-/** The alternate screen, no cursor, marked pastes, and no line wrapping. */
+/** Switches to the alternate screen, hides the cursor, turns on marks around pasted text, and turns off line wrapping. */
 const take = "\u001b[?1049h\u001b[?25l\u001b[?2004h\u001b[?7l";
 const giveBack = "\u001b[?7h\u001b[?2004l\u001b[?25h\u001b[?1049l";
 /** Minimum time between two frames. */
 const frameMs = 30;
-/** For a terminal that does not know its size. */
+/** The size to assume if the terminal does not report one. */
 const usualSize: Size = { columns: 80, rows: 24 };
 
 export function openView(options: ViewOptions): View {
@@ -58,12 +58,12 @@ export function openView(options: ViewOptions): View {
     drawing.stop,
     on(input, "end", leave),
     hearKeys(options, leave),
-    // Another program had the terminal while this process was stopped.
+    // While this process was stopped, another program used the terminal.
     on(process, "SIGCONT", hold),
     on(process, "exit", release),
     release,
   ];
-  // If the user closes the window, the terminal is gone and restoring it fails too.
+  // If the user closes the window, the terminal is gone, and it cannot be restored either.
   on(output, "error", leave);
   on(input, "error", leave);
   hold();
@@ -71,7 +71,7 @@ export function openView(options: ViewOptions): View {
 }
 
 interface Drawing {
-  /** Draws all rows soon, because it is unknown what the terminal shows. */
+  /** Draws all rows again soon, because the terminal may show something else. */
   afresh(): void;
   stop(): void;
 }
@@ -84,7 +84,7 @@ function startDrawing(
   let timer: NodeJS.Timeout | undefined;
   const draw = (): void => {
     timer = undefined;
-    // A slow connection gets the newest state once it has received the last one.
+    // On a slow connection, the next frame is drawn only when the last one was received. It then shows the newest state.
     if (output.writableNeedDrain) return;
     try {
       painter.paint(read());
@@ -118,7 +118,7 @@ function on(
 
 interface Painter {
   paint(state: TopState): void;
-  /** Makes the next `paint` draw all rows, because it is unknown what the terminal shows. */
+  /** Makes the next `paint` draw all rows, because the terminal may show something else. */
   forget(): void;
 }
 
@@ -141,12 +141,15 @@ function createPainter(output: WriteStream, hasColour: boolean): Painter {
   };
 }
 
-/** Maximum number of keys at once. More must be pasted text, in a terminal that does not mark pastes. */
+/** Maximum number of keys at once. More keys must be pasted text, in a terminal that does not mark pastes. */
 const mostKeys = 16;
-/** Time to wait after an escape character. If nothing follows, the user pressed the escape key; otherwise a sequence starts. */
+/**
+ * Time to wait after an escape character. If nothing follows in this time, the user pressed the escape key. Otherwise the
+ * character begins a sequence.
+ */
 const escapeMs = 50;
 
-/** Returns a function that stops listening. */
+/** Listens to keys. Returns a function that stops listening. */
 function hearKeys({ input, press }: ViewOptions, leave: () => void): () => void {
   let isPasting = false;
   let pressed: Key[] = [];
@@ -162,7 +165,7 @@ function hearKeys({ input, press }: ViewOptions, leave: () => void): () => void 
       isPasting = key.name === "paste-start";
     const known = isPasting ? undefined : keyOf(character, key);
     if (known === undefined) return;
-    // Over a slow connection several keys arrive at once.
+    // Over a slow connection, several keys may arrive together.
     if (pressed.length === 0) setImmediate(pressAll);
     pressed.push(known);
   };

@@ -11,7 +11,7 @@ import { openView } from "./view.ts";
 export interface Watching {
   readonly data: string;
   readonly token: string;
-  /** Changes if the service comes back on another port. */
+  /** Address of the service. It changes if the service restarts on another port. */
   readonly place: { url: string };
   readonly client: TopClient;
   readonly start: TopState;
@@ -20,7 +20,7 @@ export interface Watching {
 
 const signals = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 } as const;
 
-/** Contract: when it settles, the terminal is as it was. */
+/** Contract: when the promise settles, the terminal is as it was before. */
 export async function watchSessions(watching: Watching): Promise<void> {
   const { client, start, hasColour } = watching;
   const closing = new AbortController();
@@ -45,7 +45,7 @@ export async function watchSessions(watching: Watching): Promise<void> {
   }
 }
 
-/** Events of the service, even if it comes back on another port. */
+/** The event stream of the service. It continues if the service restarts on another port. */
 function hearService({ data, token, place }: Watching, live: Live): EventStream {
   return openEvents({
     token: () => token,
@@ -54,7 +54,7 @@ function hearService({ data, token, place }: Watching, live: Live): EventStream 
     // After a refusal, try again, because another service may be running at the address by then.
     whenRefused: "tries-again",
     onEvent: live.hear,
-    // Not shown for `connecting`, because the state before it has already announced the retry.
+    // The state `connecting` is not shown, because the state before it has already announced the retry.
     onState: (state) => state.kind === "connecting" || live.link(state),
     locate: async () => {
       const found = await findService(data);

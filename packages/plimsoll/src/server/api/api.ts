@@ -46,7 +46,7 @@ const cursor = z
   .optional()
   .meta({ words: "text", description: "The `next` of the previous page." });
 
-/** The tenant whose data a caller sees. Empty for the owner, who sees the data of all tenants. */
+/** The tenant whose data a caller sees. Empty for the owner, because the owner sees the data of all tenants. */
 function tenantOf({ isOwner, tenant }: Caller): { readonly tenant?: string } {
   return isOwner ? {} : { tenant };
 }

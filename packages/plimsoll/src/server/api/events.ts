@@ -1,11 +1,11 @@
-/** Live events as server-sent events. A client that was away gets the missed events from the store. */
+/** Live events as server-sent events. A client that was disconnected gets the missed events from the store. */
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Engine } from "../../engine.ts";
 import type { EmittedEvent } from "../../message/event.ts";
 import type { Caller } from "../http/checks.ts";
 
-/** Maximum number of unsent bytes. A slower reader is disconnected and reconnects from its last event. */
+/** Maximum number of unsent bytes. A reader that is too slow is disconnected, and reconnects from its last event. */
 const maxUnsentBytes = 4 * 1024 * 1024;
 const replayPage = 500;
 const maxReplayed = 10_000;
@@ -44,7 +44,7 @@ export async function serveEvents(
     response.write(`${id}event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`);
     if (response.writableLength > maxUnsentBytes) response.destroy();
   };
-  // New events wait while old ones are read from the store, so that none is lost or out of order.
+  // New events wait until the old ones have been read from the store, so that no event is lost or out of order.
   let waiting: EmittedEvent[] | undefined = [];
   let lastSent = 0;
   const unsubscribe = engine.subscribe((emitted) => {
@@ -63,7 +63,7 @@ export async function serveEvents(
       send,
     });
     lastSent = replayed.last;
-    // There are more events than one connection may replay. The reader reconnects and gets the next ones.
+    // The store has more events than one connection may replay. The reader reconnects and gets the next ones.
     if (!replayed.isAll) response.end();
   }
   for (const emitted of waiting) {
@@ -72,7 +72,7 @@ export async function serveEvents(
   waiting = undefined;
 }
 
-/** Sends keep-alives, ends the stream with the service, and calls `onGone` when the reader is gone. */
+/** Sends keep-alives, ends the stream when the service shuts down, and calls `onGone` when the reader is gone. */
 function keepOpen(response: ServerResponse, closing: AbortSignal, onGone: () => void): void {
   const keepAlive = setInterval(() => response.write(": keep-alive\n\n"), keepAliveMs);
   const finish = (): void => void response.end();

@@ -1,6 +1,6 @@
 /**
- * Data for people, sent over /api: sessions with their last turn, agents, the
- * turns of a session, the window as a picture, messages and diffs as text.
+ * Data for people, sent over /api: sessions with their last turn, agents, the turns of a session, the units of the window, and
+ * messages and diffs as text.
  */
 
 import type { Engine } from "../../engine.ts";
@@ -20,7 +20,7 @@ import type { SessionSummary } from "../../store/store.ts";
 import type { Wire } from "../../wire/format/wire.ts";
 import { wires } from "../../wire/wires.ts";
 
-/** Maximum number of sessions to collect agents from. The newest are used. */
+/** Maximum number of sessions in which to look for agents. The newest sessions are used. */
 const sessionsOfAgents = 1000;
 
 export async function rowsOf(

@@ -8,7 +8,7 @@ import { pathInSnapshot } from "../../session/log/log.ts";
 import type { NodeRecord, Page, SessionRecord, Store } from "../../store/store.ts";
 import type { Caller } from "../http/checks.ts";
 
-/** A session of another tenant counts as unknown, so that nobody learns that it exists. */
+/** Finds a session. A session of another tenant is reported as not found, so that nobody learns that it exists. */
 export async function findSession(
   store: Store,
   caller: Caller,
@@ -51,11 +51,11 @@ export async function readLog(
 interface LogItem extends Omit<NodeRecord, "isComplete"> {
   readonly incomplete?: true;
   readonly message: JsonValue;
-  /** Why the message cannot be read. */
+  /** The reason why the message cannot be read. */
   readonly unavailable?: string;
 }
 
-/** Reads one page of messages. If one of them is damaged, reads them one by one, so that the others are still shown. */
+/** Reads one page of messages. If one message is damaged, reads them one by one, so that the others are still shown. */
 async function readPage(store: Store, session: string, page: Page): Promise<readonly LogItem[]> {
   try {
     const records = await store.messages(session, page);

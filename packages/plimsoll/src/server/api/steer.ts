@@ -1,4 +1,4 @@
-/** The write side of /api: undo, restore, checkpoint, pin, compact and reset. */
+/** The routes of /api that change a session: undo, restore, checkpoint, pin, compact and reset. */
 
 import { z } from "zod";
 import type { Steering } from "../../session/steer/steer.ts";

@@ -1,4 +1,6 @@
-/** The arguments of a route, in its query or its JSON body: their schemas, and the sentence for a value that does not match. */
+/**
+ * The arguments of a route, in its query or its JSON body: their schemas, and the error sentence for a value that does not match.
+ */
 
 import { z } from "zod";
 import { type ErrorCode, PlimsollError } from "../../message/error.ts";
@@ -9,7 +11,7 @@ export const nothing = z.strictObject({});
 /** Removes `undefined` from the type of each field. Plimsoll treats `undefined` as absent, but the compiler does not. */
 export type Given<T> = T extends unknown ? { [K in keyof T]: Exclude<T[K], undefined> } : never;
 
-/** A whole number in a query. If it is absent, `usual` applies. If it is above `max`, `max` applies. */
+/** A whole number in a query. If the number is absent, `usual` is used instead. If it is above `max`, `max` is used. */
 export function count(
   { usual, max = Number.MAX_SAFE_INTEGER }: { readonly usual: number; readonly max?: number },
   about: string,
@@ -22,7 +24,7 @@ export function count(
     .meta({ words: "whole number", most: max, usual, description: about });
 }
 
-/** A whole number in a query that may be left out. */
+/** An optional whole number in a query. */
 export function number(about: string) {
   return z
     .string()
@@ -95,7 +97,7 @@ function sentenceOf(issue: z.core.$ZodIssue | undefined, names: readonly string[
     const unknown = issue.keys.map((name) => `\`${name.slice(0, 100)}\``).join(", ");
     return `This route does not take ${unknown}. It takes ${known === "" ? "no arguments" : known}.`;
   }
-  // A rule about several fields has a whole sentence as its message.
+  // For a rule about several fields, the message is already a whole sentence.
   if (issue.code === "custom" && path === "") return issue.message;
   const must = `must be ${allowedBy(issue)}.`;
   return issue.input === undefined ? `${field} is missing. It ${must}` : `${field} ${must}`;

@@ -1,10 +1,10 @@
-/** Counts the bytes of bodies and answers that the whole process holds in memory. */
+/** Counts the bytes of bodies and answers that are in the memory of the whole process. */
 
 import { PlimsollError } from "../../message/error.ts";
 
 /** Counts the bytes of one HTTP request and its answer. */
 export interface BufferedBytes {
-  /** Contract: throws if there is no more room. Even then, the bytes stay counted until `release` is called. */
+  /** Contract: throws if the limit is exceeded. Even then, the bytes stay counted until `release` is called. */
   take(bytes: number): void;
   release(): void;
 }
@@ -37,7 +37,10 @@ export function createBytesInFlight(maxBytes: number): BytesInFlight {
   };
 }
 
-/** Bytes of the whole process: requests, from their first byte until they are answered, and unpacked answers. */
+/**
+ * The bytes of the whole process. They include each request from its first byte until its answer is complete, and unpacked
+ * answers.
+ */
 export const bytesInFlight: BytesInFlight = createBytesInFlight(1024 * 1024 * 1024);
 
 function overloaded(): PlimsollError {

@@ -9,21 +9,23 @@ import { base62 } from "../../message/handle.ts";
 
 export interface Access {
   readonly ownerToken: string;
-  /** Further tokens, by name. Each one reaches only its own tenant. */
+  /** Further tokens, by name. Each token gives access only to its own tenant. */
   readonly tokens: ReadonlyMap<string, string>;
   /** Key of the hash that represents a client's credential. The credential itself is never stored. */
   readonly storeKey: Uint8Array;
-  /** Tenants by credential. Filled by these checks, and kept only in memory. */
+  /** Tenants by credential. These checks fill the map, which is kept only in memory. */
   readonly knownTenants: BoundedMap<string, string>;
   readonly isLoopback: boolean;
   readonly allowedHosts: readonly string[];
 }
 
-/** The owner sees every tenant. Everyone else sees only their own. */
+/** The caller of a route. The owner sees the data of every tenant, and any other caller sees only one tenant. */
 export interface Caller {
   readonly tenant: string;
   readonly isOwner: boolean;
-  /** Identified only by the provider credential it sends, on this machine. */
+  /**
+   * True if the caller sent no token and was identified only by its credential for the provider. Possible only on this machine.
+   */
   readonly isByCredential?: true;
 }
 
@@ -37,8 +39,8 @@ export function isLoopbackHost(host: string): boolean {
 }
 
 /**
- * A page on another site that resolves its name to this machine still sends its own name as Host. A
- * script on another site sends its own Origin. The port does not matter for either check.
+ * Refuses requests from pages of other sites. Such a page may resolve its name to this machine, but it still sends that name as
+ * Host. A script on another site sends its own Origin. The port does not matter for either check.
  */
 export function checkOrigin(request: IncomingMessage, access: Access): void {
   const host = request.headers.host ?? "";
@@ -63,7 +65,7 @@ function nameOf(host: string): string {
   return host.replace(/:\d+$/, "").toLowerCase();
 }
 
-/** Accepts only JSON. A form on another site cannot send it: forms can send only three content types, none of them JSON. */
+/** Accepts only JSON. A form on another site can send only three content types, and JSON is not one of them. */
 export function checkJson(request: IncomingMessage): void {
   const type = (request.headers["content-type"] ?? "").split(";")[0]?.trim().toLowerCase() ?? "";
   if (type === "application/json" || type.endsWith("+json")) return;
@@ -76,7 +78,7 @@ export function checkJson(request: IncomingMessage): void {
   );
 }
 
-/** For /api, /events, /mcp and /metrics. */
+/** Checks the token for /api, /events, /mcp and /metrics. */
 export function checkBearer(request: IncomingMessage, access: Access): Caller {
   const bearer = /^Bearer (.+)$/i.exec(request.headers.authorization ?? "")?.[1];
   const caller = bearer === undefined ? undefined : callerOfToken(bearer, access);
@@ -86,14 +88,14 @@ export function checkBearer(request: IncomingMessage, access: Access): Caller {
   );
 }
 
-/** For routes that show figures of all tenants. */
+/** Checks that the caller is the owner, for routes that show figures of all tenants. */
 export function checkOwner(caller: Caller): Caller {
   if (!caller.isOwner)
     throw forbidden("This needs the owner's token. `plimsoll doctor` shows where it is.");
   return caller;
 }
 
-/** For the model routes, on which the client's own credential is meant for the provider. */
+/** Checks the caller of a model route. On these routes, the client's own credential is meant for the provider. */
 export function checkModelCaller(
   request: IncomingMessage,
   access: Access,
@@ -105,7 +107,7 @@ export function checkModelCaller(
     const caller = callerOfToken(token, access);
     if (caller !== undefined) return caller;
     throw unauthorized(
-      "Plimsoll does not know the token in this request. `plimsoll doctor` shows where it is.",
+      "Plimsoll does not know the token in this request. `plimsoll doctor` shows where the right token is.",
     );
   }
   if (!access.isLoopback) {
@@ -122,14 +124,16 @@ function callerOfToken(token: string, access: Access): Caller | undefined {
   return undefined;
 }
 
-/** Compares hashes, because comparing two texts of different lengths would reveal the length. */
+/** Compares hashes, because comparing two texts of different lengths would reveal the length of the token. */
 function isSame(left: string, right: string): boolean {
   const digest = (text: string): Buffer =>
     createHmac("sha256", "plimsoll token").update(text).digest();
   return timingSafeEqual(digest(left), digest(right));
 }
 
-/** Maximum number of credentials to remember. They are remembered because a keyed hash takes longer than all other checks. */
+/**
+ * Maximum number of credentials to remember. Plimsoll remembers them because the keyed hash takes longer than all other checks.
+ */
 export const maxKnownTenants = 10_000;
 
 function tenantOfCredential(request: IncomingMessage, access: Access): string {

@@ -21,7 +21,7 @@ export interface Asked extends Exchange {
   readonly pathToken?: string;
 }
 
-/** Contract: rejects with a PlimsollError that carries the status. A path that is not in the table is refused. */
+/** Contract: rejects with a PlimsollError that has the HTTP status. A path that is not in the table is refused. */
 export async function dispatch<World>(
   table: readonly Route<World>[],
   world: World,
@@ -44,7 +44,7 @@ function choose<World>(
 ): Match<World> {
   const [first] = matches;
   if (first === undefined) {
-    // Without a token, nobody learns which paths exist.
+    // A caller without a token must not learn which paths exist.
     if (path.startsWith("/api/")) authorise("token", request, access);
     throw new PlimsollError("NOT_FOUND", "There is nothing at this path.", { status: 404 });
   }
@@ -69,7 +69,7 @@ function methodNotAllowed(response: ServerResponse, methods: readonly string[]):
   );
 }
 
-/** Contract: throws the error that the caller gets. Returns undefined on a route that is open to everyone. */
+/** Contract: throws the error to send to the caller. Returns undefined on a route that is open to everyone. */
 export function authorise(
   who: Exclude<Who, "everyone">,
   request: IncomingMessage,
@@ -100,7 +100,7 @@ export function authorise(
   }
 }
 
-/** An empty body counts as `{}`, so all defaults apply. */
+/** Reads a JSON body. An empty body is read as `{}`, so that all defaults apply. */
 async function readJsonBody(request: IncomingMessage): Promise<unknown> {
   const { headers } = request;
   const isEmpty =

@@ -1,4 +1,4 @@
-/** Reads a request body: bounded, and unpacked if necessary. */
+/** Reads a request body up to a maximum size, and unpacks it if necessary. */
 
 import type { IncomingMessage } from "node:http";
 import { PlimsollError } from "../../message/error.ts";
@@ -6,7 +6,7 @@ import { type BufferedBytes, type BytesInFlight, bytesInFlight } from "./buffere
 import { encodingOf, isUnpackable, plain, tooLarge, unpackPieces } from "./unpack.ts";
 
 export interface ReadBody {
-  /** The bytes as they came. They are sent upstream if nothing is edited. */
+  /** The bytes as they came. Plimsoll sends them upstream if it edits nothing. */
   readonly raw: Uint8Array;
   /** The unpacked JSON. */
   readonly json: Uint8Array;
@@ -20,10 +20,13 @@ export interface BodyBounds {
 }
 
 const bodyBounds: BodyBounds = { maxBytes: 256 * 1024 * 1024, inFlight: bytesInFlight };
-/** A declared length proves nothing, so the buffer grows with the data that arrives. */
+/** Initial size of the buffer. The buffer grows with the data that arrives, because a declared length proves nothing. */
 const firstBufferBytes = 1024 * 1024;
 
-/** Contract: call `release` when the body is no longer needed. Until then, it counts towards the limit for all bodies. */
+/**
+ * Contract: call `release` when the body is no longer needed. Until then, the body's bytes count towards the limit for all
+ * bodies.
+ */
 export async function readBody(
   request: IncomingMessage,
   { maxBytes, inFlight }: BodyBounds = bodyBounds,

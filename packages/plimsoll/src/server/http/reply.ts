@@ -41,9 +41,9 @@ export function sendError(response: ServerResponse, error: unknown, wire?: Wire)
   const body = wire?.errors.body(known.status, known.message) ?? {
     error: { code: known.code, message: known.message },
   };
-  // The rest of a refused body is not read, so the connection cannot be used again.
+  // The rest of a refused body is never read, so the connection cannot be used again.
   if (!response.req.complete) response.setHeader("connection", "close");
-  // Tells clients not to retry by themselves, because a wrong request stays wrong.
+  // Tells clients not to retry, because the same request would fail again.
   if (wire !== undefined && known.status < 500) response.setHeader("x-should-retry", "false");
   sendJson(response, known.status, body);
 }

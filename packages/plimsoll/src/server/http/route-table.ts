@@ -1,6 +1,6 @@
 /**
- * The declaration of a route: who may call it, which arguments it takes, and which function answers. A route that is in no table
- * does not exist. A route that does not say who may call it does not compile.
+ * The declaration of a route: who may call it, which arguments it accepts, and which function answers. A route that is in no
+ * table does not exist. A route without a declared caller does not compile.
  */
 
 import type { IncomingMessage, ServerResponse } from "node:http";
@@ -9,8 +9,8 @@ import type { Given, nothing } from "./arguments.ts";
 import type { Caller } from "./checks.ts";
 
 /**
- * everyone: no token is needed. client: an agent with a token in `x-plimsoll-token` or in its path; on this machine, its
- * provider's credential is enough. token: any token. owner: the owner's token.
+ * The callers that a route accepts. everyone: no token is needed. client: an agent with a token in `x-plimsoll-token` or in its
+ * path; on this machine, its provider's credential is enough. token: any token. owner: the owner's token.
  */
 export type Who = "everyone" | "client" | "token" | "owner";
 
@@ -25,9 +25,9 @@ export interface Exchange {
 export interface Call<World, W extends Who, Q extends z.ZodType, B extends z.ZodType>
   extends Exchange {
   readonly world: World;
-  /** Undefined on routes for everyone, because these ask for no token. */
+  /** The caller. Undefined on routes for everyone, because these routes ask for no token. */
   readonly caller: W extends "everyone" ? undefined : Caller;
-  /** The segments of the path that match `{id}` and the like, by name. */
+  /** The segments of the path that match placeholders such as `{id}`, by name. */
   readonly params: Readonly<Record<string, string>>;
   readonly query: Given<z.output<Q>>;
   readonly body: Given<z.output<B>>;
@@ -35,19 +35,19 @@ export interface Call<World, W extends Who, Q extends z.ZodType, B extends z.Zod
 
 interface Declared<W extends Who> {
   readonly method: Method;
-  /** For example `/api/sessions/{id}/log`. `{id}` matches one segment, and `{rest…}` matches all that follow. */
+  /** The path, for example `/api/sessions/{id}/log`. `{id}` matches one segment, and `{rest…}` matches all remaining segments. */
   readonly path: string;
   readonly who: W;
-  /** Sentences for docs/http.md that say what the route does and answers. */
+  /** Sentences for docs/http.md that say what the route does and what it answers. */
   readonly about: string;
 }
 
 /** A route as it is declared. */
 export interface RouteSpec<World, W extends Who, Q extends z.ZodType, B extends z.ZodType>
   extends Declared<W> {
-  /** Absent: the query must be empty. any: the query is ignored. */
+  /** The schema of the query. If absent, the query must be empty. any: the query is ignored. */
   readonly query?: Q | "any";
-  /** Absent: the route needs no body, or reads it itself. */
+  /** The schema of the body. Absent if the route needs no body, or reads the body itself. */
   readonly body?: B;
   /** json: the result of `handle` is sent as JSON. own: `handle` sends the answer itself. */
   readonly reply: "json" | "own";
@@ -62,7 +62,7 @@ export interface Route<World> extends Declared<Who> {
   readonly handle: (call: AnyCall<World>) => unknown;
 }
 
-/** Invariant: the arguments match the schemas of the route. */
+/** A call of a route. Invariant: the arguments match the schemas of the route. */
 export interface AnyCall<World> extends Exchange {
   readonly world: World;
   readonly caller: Caller | undefined;
@@ -71,7 +71,7 @@ export interface AnyCall<World> extends Exchange {
   readonly body: unknown;
 }
 
-/** Returns the function that declares routes on this world. */
+/** Returns a function that declares routes for this type of world. */
 export function routesOn<World>() {
   return <
     const W extends Who,

@@ -17,22 +17,22 @@ export type Destination =
       readonly wire: WireName;
       readonly path: string;
     }
-  /** Counts the tokens of a conversation. */
+  /** A request to count the tokens of a conversation. */
   | {
       readonly kind: "count";
       readonly provider: string;
       readonly wire: WireName;
       readonly path: string;
     }
-  /** Any other path of a provider. It is passed on untouched. */
+  /** Any other path of a provider. The request is passed on unchanged. */
   | { readonly kind: "relay"; readonly provider: string; readonly path: string }
-  /** Below one of the service's own paths. The table of routes says whether anything is there. */
+  /** A path of the service itself. The table of routes says whether a route exists there. */
   | { readonly kind: "own"; readonly path: string }
   | { readonly kind: "unknown" };
 
 export interface Routed {
   readonly route: Destination;
-  /** From a path that begins with /t/{token}. */
+  /** The token in a path that begins with /t/{token}. */
   readonly pathToken?: string;
   readonly query: URLSearchParams;
 }
@@ -58,7 +58,7 @@ export function routeRequest(input: RouteInput): Routed {
   return { route, query: url.searchParams, ...(pathToken === undefined ? {} : { pathToken }) };
 }
 
-/** The URL parser also resolves dot segments, plain or percent-encoded, so no path can leave its prefix. */
+/** Parses the URL. The parser also resolves dot segments, plain or percent-encoded, so no path can leave its prefix. */
 function parseUrl(url: string): URL | undefined {
   return url.startsWith("/")
     ? (URL.parse(`http://plimsoll.invalid${url}`) ?? undefined)
@@ -104,7 +104,7 @@ function providerRoute(
     : { kind: "relay", provider, path: full };
 }
 
-/** The path below the provider's base address. A version at the end of the address is not repeated. */
+/** The upstream URL of a path: the provider's base address, followed by the path. If both have a version, it is not repeated. */
 export function upstreamUrl(baseUrl: string, path: string): URL {
   const base = new URL(baseUrl);
   const basePath = base.pathname.replace(/\/+$/, "");

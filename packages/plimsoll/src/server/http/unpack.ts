@@ -1,6 +1,6 @@
 /**
- * Unpacks compressed bodies piece by piece, so that an oversized body is refused
- * before all of it is in memory. At most one piece is unpacked beyond a limit.
+ * Unpacks compressed bodies piece by piece, so that an oversized body is refused before all of it is in memory. At most one piece
+ * is unpacked beyond the limit.
  */
 
 import type { IncomingHttpHeaders } from "node:http";
@@ -18,7 +18,10 @@ import type { BufferedBytes } from "./buffered-bytes.ts";
 /** Size of the pieces that an unpacker returns. */
 export const pieceBytes: number = 64 * 1024;
 const options = { chunkSize: pieceBytes };
-/** 8 MiB is the largest window that RFC 9659 allows on HTTP. By itself, zstd would allocate 128 MiB if a body asks for it. */
+/**
+ * 8 MiB is the largest window that RFC 9659 allows on HTTP. Without this limit, zstd would allocate 128 MiB if a body asks for
+ * it.
+ */
 const zstdOptions = { ...options, params: { [constants.ZSTD_d_windowLogMax]: 23 } };
 
 const unpackers: ReadonlyMap<string, () => Duplex> = new Map<string, () => Duplex>([
@@ -30,17 +33,17 @@ const unpackers: ReadonlyMap<string, () => Duplex> = new Map<string, () => Duple
 ]);
 
 /**
- * Real conversations unpack to 3 to 30 times their size and may contain a log of a million equal lines. So
- * the content of a window of a million tokens (about 5 MB) is allowed at any ratio. Beyond that, no honest
- * body compresses so well, and a few kilobytes must not become gigabytes (threat T13).
+ * Maximum ratio of unpacked to packed size (threat T13: a few kilobytes must not become gigabytes). Real conversations unpack to
+ * 3 to 30 times their size, or to more if they contain, for example, a million equal lines. So the first `freeUnpackedBytes` are
+ * allowed at any ratio: a window of a million tokens has about 5 MB.
  */
 export const maxUnpackRatio = 100;
 export const freeUnpackedBytes: number = 8 * 1024 * 1024;
 
-/** The encoding of an uncompressed body. */
+/** The name of the encoding of an uncompressed body. */
 export const plain = "identity";
 
-/** The encoding of a body. */
+/** The encoding in the headers of a body. */
 export function encodingOf(headers: IncomingHttpHeaders): string {
   return String(headers["content-encoding"] ?? plain).toLowerCase();
 }
@@ -56,11 +59,11 @@ function isOverpacked(unpackedBytes: number, packedBytes: number): boolean {
 
 export interface UnpackBound {
   readonly maxBytes: number;
-  /** Every piece is counted here before it is returned. */
+  /** Counts the bytes of every piece before the piece is returned. */
   readonly buffered: BufferedBytes;
 }
 
-/** Contract: throws BODY_INVALID, BODY_TOO_LARGE, or what `buffered` throws. Unpacking stops when the caller stops reading. */
+/** Contract: throws BODY_INVALID, BODY_TOO_LARGE, or the error of `buffered`. Unpacking stops when the caller stops reading. */
 export async function* unpackPieces(
   packed: Uint8Array,
   encoding: string,
@@ -86,8 +89,8 @@ export async function* unpackPieces(
 }
 
 /**
- * Unpacks an answer that is compressed although Plimsoll asks for uncompressed answers. It unpacks only as fast as the
- * client reads, so only a small buffer is in memory. If the answer unpacks to too many bytes, it breaks off.
+ * Unpacks an answer that is compressed although Plimsoll asked for an uncompressed one. Unpacks only as fast as the client reads,
+ * so only a small buffer is in memory. If the answer unpacks to too many bytes, the stream ends with an error.
  */
 export function plainBody(body: Readable, headers: IncomingHttpHeaders): Readable {
   const unpacker = unpackers.get(encodingOf(headers))?.();
@@ -107,7 +110,7 @@ export function plainBody(body: Readable, headers: IncomingHttpHeaders): Readabl
       else done(null, piece);
     },
   });
-  // The reader of the last stream gets the error.
+  // The reader of the last stream receives any error.
   pipeline(body, countPacked, unpacker, countUnpacked, () => undefined);
   return countUnpacked;
 }

@@ -16,7 +16,7 @@ interface ServerFor {
   readonly version: string | undefined;
 }
 
-/** Lets the tools work on an engine that is already open. */
+/** Lets the MCP tools work on an engine that is already open. */
 export function homeIn({
   store,
   own,
@@ -62,7 +62,7 @@ const lasting = { ttlMs: 3_600_000, cacheScope: "public" } as const;
 const instructions =
   "Plimsoll keeps conversations inside their model's window, and stores everything that it moves out. A handle (pl_…) or a number (#12) in the conversation opens with read_result; recall searches everything that was said; session_status tells how full the window is; compact_context makes room.";
 
-/** Arguments are read leniently, field by field. A sentence describes any mistake in them. */
+/** Accepts any object. The tools read their arguments leniently, field by field, and describe any mistake in a sentence. */
 const anyObject: jsonSchemaValidator = {
   getValidator: () => (input) => ({
     valid: true,
@@ -85,7 +85,7 @@ async function answered(
   }
 }
 
-/** Clients that do not support structured content get the same as text. */
+/** Returns the answer as structured content and as text, for clients that do not support structured content. */
 function resultOf(answer: McpAnswer): CallToolResult {
   if (answer.kind === "failed")
     return { content: [{ type: "text", text: answer.sentence }], isError: true };

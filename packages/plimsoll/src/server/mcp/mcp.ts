@@ -5,15 +5,15 @@ import { engineOf, type Plimsoll } from "../../plimsoll.ts";
 import { homeIn, mcpServerOver } from "./mcp-server.ts";
 
 export interface McpServerOptions {
-  /** Only the sessions of this tenant. Without it, the sessions of all tenants. */
+  /** The tenant whose sessions are visible. If absent, the sessions of all tenants are visible. */
   readonly tenant?: string;
   /** The version that the server reports. */
   readonly version?: string;
 }
 
 /**
- * For one client, or for one request: create a new one each time. A server that two
- * clients share sends the answers of one to the other (CVE-2026-25536).
+ * Creates a server for one client or one request. Create a new server each time: if two clients share one, it sends the answers
+ * of one client to the other (CVE-2026-25536).
  */
 export function createMcpServer(
   plimsoll: Plimsoll,

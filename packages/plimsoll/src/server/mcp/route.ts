@@ -1,6 +1,6 @@
 /**
- * `/mcp`: MCP over HTTP, for clients with a handshake (2025) and without one (2026-07-28). Every request gets a new server, so
- * there is no stream to GET and no session to DELETE.
+ * `/mcp`: MCP over HTTP, for clients with a handshake (2025) and without one (2026-07-28). Every request gets a new server, so a
+ * client has no stream to GET and no session to DELETE.
  */
 
 import type { IncomingMessage, ServerResponse } from "node:http";
@@ -19,7 +19,7 @@ export interface McpExchange {
 }
 
 export interface McpRoute {
-  /** Contract: rejects with a PlimsollError that carries the status. */
+  /** Contract: rejects with a PlimsollError that has the HTTP status. */
   handle(exchange: McpExchange): Promise<void>;
   /** Ends open streams. */
   close(): Promise<void>;
@@ -27,9 +27,9 @@ export interface McpRoute {
 
 /** Maximum size of a body. A call contains only a query or a handle. */
 const maxBodyBytes = 1024 * 1024;
-/** Maximum number of streams that wait for changes. There are no changes to report. */
+/** Maximum number of streams on which clients wait for changes. Plimsoll has no changes to report. */
 const maxSubscriptions = 100;
-/** Maximum length of a warning. It may quote the client's input. */
+/** Maximum number of characters of a warning, because a warning may quote the client's input. */
 const warningMax = 300;
 
 export function createMcpRoute(
@@ -37,7 +37,8 @@ export function createMcpRoute(
   { version, warn }: { readonly version: string; readonly warn: (message: string) => void },
 ): McpRoute {
   const home = homeIn(engine);
-  // A server that two clients share sends the answers of one to the other (CVE-2026-25536).
+  // Creates a new server for each request. If two clients shared a server, it would send the answers of one to the other
+  // (CVE-2026-25536).
   const handler = createMcpHandler(
     ({ authInfo }) => mcpServerOver(home, { version, tenant: tenantOf(authInfo) }),
     { maxSubscriptions, onerror: ({ message }) => warn(`MCP: ${message.slice(0, warningMax)}`) },
@@ -65,12 +66,15 @@ export function createMcpRoute(
 
 const ownerScope = "owner";
 
-/** The caller in MCP's own form. The token itself is left out. */
+/** The caller in the form that MCP uses, without the token. */
 function authInfoOf({ tenant, isOwner }: Caller): AuthInfo {
   return { token: "", clientId: tenant, scopes: isOwner ? [ownerScope] : [] };
 }
 
-/** Undefined for the owner. Contract: throws without a caller, so that nobody is the owner by default. */
+/**
+ * The caller's tenant. Undefined for the owner. Contract: throws if the request has no caller, so that nobody is the owner by
+ * default.
+ */
 function tenantOf(authInfo: AuthInfo | undefined): string | undefined {
   if (authInfo === undefined)
     throw new PlimsollError("UNAUTHORIZED", "This request has no caller.", { status: 401 });
@@ -81,7 +85,7 @@ async function readBody(request: IncomingMessage): Promise<Uint8Array<ArrayBuffe
   if (Number(request.headers["content-length"] ?? 0) > maxBodyBytes) throw tooLarge();
   const chunks: Buffer[] = [];
   let length = 0;
-  // The connection stays open, so that a client that sends too much still gets the error.
+  // The connection stays open, so that a client that sends too much still receives the error.
   const arriving = request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>;
   for await (const chunk of arriving) {
     length += chunk.length;
@@ -99,7 +103,7 @@ function tooLarge(): PlimsollError {
   );
 }
 
-/** Only protocol headers, without credentials. */
+/** Only the headers of the protocol, without credentials. */
 function headersOf({ headers }: IncomingMessage): Headers {
   const known = new Headers();
   for (const [name, value] of Object.entries(headers)) {

@@ -1,4 +1,4 @@
-/** The tools for MCP clients: their descriptions, and how calls are answered. */
+/** The tools for MCP clients: their descriptions, and the code that answers their calls. */
 
 import { z } from "zod";
 import { PlimsollError } from "../../message/error.ts";
@@ -14,7 +14,7 @@ import type { CompactionDone } from "../../session/steer/compact-now.ts";
 import type { SessionRecord, Store } from "../../store/store.ts";
 import { mcpTexts } from "../../text/for-models.ts";
 
-/** The world that the tools work on. */
+/** The store and the functions that the tools use. */
 export interface McpHome {
   readonly store: StatusStore & Pick<Store, "session" | "sessions" | "newestSession" | "head">;
   readonly own: Pick<OwnAnswers, "answer">;
@@ -24,14 +24,14 @@ export interface McpHome {
 
 export interface McpCall {
   readonly home: McpHome;
-  /** The tenant whose sessions are visible. Undefined for the owner, who sees all. */
+  /** The tenant whose sessions are visible. Undefined for the owner, who sees all sessions. */
   readonly tenant: string | undefined;
   readonly input: JsonObject;
 }
 
 export type McpAnswer =
   | { readonly kind: "given"; readonly content: Readonly<Record<string, unknown>> }
-  /** The mistake, described for the model. */
+  /** A sentence for the model that describes the mistake. */
   | { readonly kind: "failed"; readonly sentence: string };
 
 export interface McpTool {
@@ -46,11 +46,11 @@ export interface McpTool {
     readonly idempotentHint: boolean;
     readonly openWorldHint: boolean;
   };
-  /** Contract: rejects with a PlimsollError if it cannot be answered. */
+  /** Contract: rejects with a PlimsollError if the call cannot be answered. */
   readonly answer: (call: McpCall) => Promise<McpAnswer>;
 }
 
-/** Clients cut a tool's answer at about 25,000 tokens, and JSON escapes take a share of that. */
+/** Maximum number of tokens of an answer. Clients cut a tool's answer at about 25,000 tokens, which include JSON escapes. */
 const roomTokens = 20_000;
 
 const reads = {
@@ -130,7 +130,7 @@ function withSession(parameters: JsonObject): JsonObject {
   return { ...parameters, properties: { ...(isObject(properties) ? properties : {}), session } };
 }
 
-/** Always in this order, because a changed list invalidates the prompt cache of the client's model. */
+/** The tools, always in this order, because a changed list invalidates the prompt cache of the client's model. */
 export const mcpTools: readonly McpTool[] = [
   {
     ...definitionOf("read_result"),
@@ -139,7 +139,7 @@ export const mcpTools: readonly McpTool[] = [
     annotations: reads,
     answer: async (call) => {
       const asked = readOwnCall("read_result", textOf(call.input));
-      // A handle belongs to one session and can be looked up alone. A number cannot.
+      // A handle is enough to find its session. The number of a message is not, because every session has its own numbers.
       const isNumber = asked.kind === "read_result" && asked.refId.startsWith("#");
       // Only the owner may open a handle without naming its session.
       const mustChoose = isNumber || isNamed(call) || call.tenant !== undefined;
@@ -191,7 +191,7 @@ function given(content: object): McpAnswer {
   return { kind: "given", content: { ...content } };
 }
 
-/** The arguments as JSON, without `session`, because the session is chosen here. */
+/** The arguments as JSON, without `session`, because this file chooses the session. */
 function textOf({ session: _, ...input }: JsonObject): string {
   return JSON.stringify(input);
 }
@@ -211,14 +211,14 @@ function whichSession(): PlimsollError {
   return new PlimsollError("USAGE", mcpTexts.severalSessions, { status: 400 });
 }
 
-/** Whether the call names a session. Null and empty count as absent, because some models fill in every field. */
+/** Whether the call names a session. Null and an empty text mean that it does not, because some models fill in every field. */
 function isNamed({ input: { session } }: McpCall): boolean {
   return session !== undefined && session !== null && session !== "";
 }
 
 /**
- * The session that the call names, or the newest one. A session of another tenant counts as missing, so
- * that nobody learns that it exists.
+ * The session that the call names, or the newest one. A session of another tenant is reported as missing, so that nobody learns
+ * that it exists.
  */
 async function chosenSession(call: McpCall): Promise<SessionRecord> {
   const { home, tenant, input } = call;

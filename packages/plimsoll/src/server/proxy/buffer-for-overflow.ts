@@ -1,4 +1,4 @@
-/** Holds back the beginning of an answer until it is clear that the provider is not saying "too long". */
+/** Holds back the beginning of an answer until Plimsoll knows that the answer is not a "too long" error. */
 
 import type { IncomingHttpHeaders } from "node:http";
 import type { JsonValue } from "../../message/json.ts";
@@ -43,7 +43,7 @@ function checkJson(status: number): OverflowCheck {
   };
 }
 
-/** Checks a stream. Only the part before the model's first word is held back. */
+/** Checks a stream. Only the part before the first content from the model is held back. */
 function checkStream(wire: Wire, status: number): OverflowCheck {
   const accumulator = wire.answer.open();
   let progress: Progress = "opening";

@@ -1,6 +1,7 @@
 /**
- * A turn in which the model may call Plimsoll's tools: one answer for the client, made from as many rounds with the upstream as
- * it takes. Everything the client sees passes through the wire's merger. The end waits until the turn is stored.
+ * A turn in which the model may call Plimsoll's tools. The client gets one answer, made from as many rounds with the upstream as
+ * necessary. Everything that the client sees passes through the wire's merger. The end of the answer waits until the turn is
+ * stored.
  */
 
 import type { IncomingHttpHeaders, ServerResponse } from "node:http";
@@ -47,8 +48,8 @@ export interface Conversing {
 }
 
 /**
- * Resolves when the answer has been sent, or the client has gone away. The turn has ended then. Contract:
- * rejects only if nothing has been sent to the client yet, and then the turn has not ended.
+ * Resolves when the answer has been sent, or when the client has gone away. In both cases the turn has ended. Contract: rejects
+ * only if nothing has been sent to the client yet. In that case the turn has not ended.
  */
 export async function converse(conversing: Conversing): Promise<void> {
   const { response } = conversing;
@@ -154,7 +155,7 @@ interface Upstream {
   readonly overflowCheck: OverflowCheck | undefined;
 }
 
-/** An answer that would be sent to the client as it is. */
+/** An answer of the upstream that can be sent to the client as it is. */
 interface Passing {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
@@ -170,27 +171,32 @@ type Heard =
       /** The part of the answer that was read, if the answer came as a stream. */
       readonly answer?: Answer;
     }
-  /** The answer has been sent as it came, and the turn has ended. */
+  /** The answer was sent to the client as it came, and the turn has ended. */
   | { readonly kind: "passed" };
 
-/** The one answer that the client sees, while it is being made. */
+/** The answer that the client sees, while Plimsoll puts it together from the rounds. */
 class ClientAnswer {
   readonly #conversing: Conversing;
   readonly #merger: RoundMerger;
   readonly #sentAnswer: SentAnswer;
   readonly #responses: JsonObject[] = [];
-  /** The last complete body, as it came. */
+  /** The last complete JSON body, as it came. */
   #body: Passing | undefined;
-  /** The answer is a stream. */
+  /** True if the answer is a stream. */
   #isStreaming = false;
-  /** The client has received part of the answer, so a later failure cannot be reported by a status. */
+  /** True if the client has received part of the answer. A later failure then cannot be reported by an HTTP status. */
   #hasSpoken = false;
-  /** Opening events, held back until the model's first words. Until then, an error of the provider can still replace them. */
+  /**
+   * Opening events, held back until the first content from the model arrives. Until then, an error of the provider can still
+   * replace them.
+   */
   #unsent:
     | { readonly status: number; readonly headers: IncomingHttpHeaders; text: string }
     | undefined;
   #openTimer: NodeJS.Timeout | undefined;
-  /** The opening events have waited long enough. They must be sent, so that the client sees that the connection is alive. */
+  /**
+   * True if the opening events have waited long enough. They are then sent, so that the client sees that the connection is alive.
+   */
   #isLate = false;
   #hasFailed = false;
 
@@ -200,7 +206,7 @@ class ClientAnswer {
     this.#sentAnswer = new SentAnswer(conversing.wire.answer.open());
   }
 
-  /** The client has been told that the answer failed. Nothing can follow. */
+  /** True if the client was told that the answer failed. Nothing more can be sent. */
   get hasFailed(): boolean {
     return this.#hasFailed;
   }
@@ -260,7 +266,7 @@ class ClientAnswer {
     const json = parseObject(new TextDecoder().decode(bytes));
     const answer = json === undefined ? unread : wire.answer.read(json);
     const isAnswer = status < 400 && json !== undefined && answer.outcome === "message";
-    // A response that does not continue the earlier rounds is not an answer to them.
+    // The client's answer cannot continue with a JSON body after a streamed round, or with a body that is not an answer.
     const isBroken = this.#isStreaming || (!isAnswer && this.#responses.length > 0);
     if (isBroken && status < 400)
       throw new PlimsollError("UPSTREAM_FAILED", "The upstream's answer could not be read.", {
@@ -275,7 +281,10 @@ class ClientAnswer {
     return { kind: "answered", answer };
   }
 
-  /** Passes the provider's answer on as it is. In the middle of a stream, it is sent as an error event of this wire. */
+  /**
+   * Passes the provider's answer on as it is. If the client has already received part of a stream, sends an error event of this
+   * wire instead.
+   */
   async pass(passing: Passing, read?: Answer): Promise<void> {
     const { status, headers, bytes } = passing;
     const json = parseObject(new TextDecoder().decode(bytes));
@@ -368,7 +377,7 @@ class ClientAnswer {
     if (unsent.text !== "") response.write(unsent.text);
   }
 
-  /** Waits until the client has received the data. So a slow reader slows down the upstream, and nothing piles up here. */
+  /** Waits until the client has received the data. A slow client thus slows down the upstream, and no data piles up in memory. */
   async #say(
     status: number,
     headers: IncomingHttpHeaders,

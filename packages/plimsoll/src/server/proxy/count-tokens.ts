@@ -1,4 +1,7 @@
-/** Asks a provider to count tokens. Uses the headers of a client's request while it is under way, and keeps none of them. */
+/**
+ * Asks a provider to count tokens. Uses the headers of a client's request only while that request is running, and keeps none of
+ * them.
+ */
 
 import type { IncomingMessage } from "node:http";
 import type { Agent } from "undici";
@@ -37,7 +40,7 @@ export function countTokensAt({ agent, request, url, wire }: CountingPlace): Cou
   };
 }
 
-/** Undefined if the text is longer than any token count could be. */
+/** The text of an answer. Undefined if the text is longer than any token count could be. */
 async function textOf(body: AsyncIterable<Uint8Array>): Promise<string | undefined> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;

@@ -6,7 +6,10 @@ import { looksLikeId } from "../../session/log/ids.ts";
 import type { Incoming } from "../../session/turn/context.ts";
 import { sha256 } from "../../store/body.ts";
 
-/** Side jobs of a client (titles, suggestions) use the session's name but are not part of its history. */
+/**
+ * Request classes of a client's side jobs, such as titles and suggestions. They use the session's name but are not part of its
+ * history.
+ */
 const sideClasses = new Set(["auxiliary", "side_reply"]);
 const maxNameLength = 200;
 
@@ -44,7 +47,7 @@ export function readHints(headers: IncomingHttpHeaders): SessionHints {
   };
 }
 
-/** Reads the headers of each known client. The first one that finds a session name is used. */
+/** Reads the headers of each known client. The first session name found is used. */
 const clients: readonly ((text: ReadHeader) => ClientNames)[] = [
   (text) => ({
     session: named("claude-code", text("x-claude-code-session-id")),
@@ -56,8 +59,8 @@ const clients: readonly ((text: ReadHeader) => ClientNames)[] = [
 ];
 
 /**
- * All threads of one Codex run share one session, and the main thread has the session's name.
- * Every other thread is a separate agent; `x-openai-subagent` only gives its kind.
+ * All threads of one Codex run share one session, which has the name of the main thread. Every other thread is a separate agent.
+ * `x-openai-subagent` gives only the agent's kind.
  */
 function codexNames(text: ReadHeader): ClientNames {
   const thread = text("thread-id");
@@ -71,7 +74,7 @@ function codexNames(text: ReadHeader): ClientNames {
   };
 }
 
-/** A sub-agent has its own session and names its parent's. */
+/** In OpenCode, a sub-agent has its own session and also sends the name of its parent's session. */
 function opencodeNames(text: ReadHeader): ClientNames {
   const session = text("x-session-id");
   const parent = text("x-parent-session-id");
@@ -82,7 +85,7 @@ function opencodeNames(text: ReadHeader): ClientNames {
   };
 }
 
-/** The client's settings for this one request. */
+/** The settings that the client sends for this one request. */
 export function readSwitches(
   headers: IncomingHttpHeaders,
 ): Pick<Incoming, "priority" | "isBypassed"> {

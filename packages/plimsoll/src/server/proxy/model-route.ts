@@ -1,4 +1,4 @@
-/** The model routes: a conversation arrives, is recorded, measured and made to fit, and is sent on. */
+/** The model routes: Plimsoll receives a conversation, records it, measures it, makes it fit, and sends it on. */
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Agent } from "undici";
@@ -22,7 +22,7 @@ import { watchAnswer } from "./watch-answer.ts";
 export interface Gateway {
   readonly engine: Engine;
   readonly agent: Agent;
-  /** The URL of a provider's path. It comes only from the user's configuration. */
+  /** Returns the URL for a path of a provider. The address comes only from the user's configuration. */
   readonly upstream: (provider: string, path: string) => URL;
   /** Reports a problem to the operator of the service. */
   readonly warn: (message: string) => void;
@@ -66,7 +66,7 @@ interface Sending {
   readonly turn: ReceivedTurn | undefined;
 }
 
-/** Sends the turn, and sends a smaller one if the provider says "too long". The client sees one answer. */
+/** Sends the request. If the provider says "too long", sends a smaller one. The client sees only one answer. */
 async function send(
   gateway: Gateway,
   { request, response, body, turn }: Sending,
@@ -121,7 +121,7 @@ function outgoing(
   const headers = upstreamHeaders(
     request,
     new Map([
-      // A compressed answer could not be watched while it streams.
+      // Plimsoll could not read a compressed answer while it streams.
       ["accept-encoding", "identity"],
       ["content-length", String(body.length)],
     ]),
@@ -152,8 +152,8 @@ interface Receiving {
 }
 
 /**
- * If the body is wrong, the client must fix it. If Plimsoll fails, the request is sent on
- * anyway, unless the service is shutting down, because then its client has gone.
+ * If the body is wrong, the client gets an error. If Plimsoll itself fails, the request is sent on anyway, unless the service is
+ * shutting down, because the client has then gone.
  */
 async function receive(
   gateway: Gateway,
@@ -189,7 +189,7 @@ async function receive(
   }
 }
 
-/** The client's headers that affect which content a body may have. */
+/** The client's headers that determine which content a body may have. */
 function decidingHeaders(
   wire: Wire,
   { headers }: IncomingMessage,
@@ -211,7 +211,10 @@ function turnHeaders({ session, fitted, shortened }: Turn): Record<string, strin
   };
 }
 
-/** Counts the tokens that would be sent. So a client that watches its window sees the size of the request that the model gets. */
+/**
+ * Counts the tokens of the request that Plimsoll would send, so that a client that watches its window sees the size that the
+ * model gets.
+ */
 export async function handleCount(
   gateway: Gateway,
   { request, response, caller }: Exchange,

@@ -1,4 +1,4 @@
-/** Reads the rounds of an answer, piece by piece or as a whole, but never more than can be kept. */
+/** Reads the rounds of an answer, piece by piece or as a whole, up to a maximum size. */
 
 import type { Readable } from "node:stream";
 import { PlimsollError } from "../../message/error.ts";
@@ -13,8 +13,8 @@ import type {
 import { maxBufferBytes, maxBufferMs, type OverflowCheck, type OverflowVerdict } from "./relay.ts";
 
 /**
- * The answer as the client has received it, assembled as the client's own
- * library does. If it is too large, it is passed on but not kept.
+ * The answer as the client has received it, assembled as the client's own library does. An answer that is too large is passed on
+ * but not kept.
  */
 export class SentAnswer {
   #answer: AnswerAccumulator | undefined;
@@ -42,11 +42,11 @@ export interface Taken {
 }
 
 /**
- * One round of a stream. It is assembled for Plimsoll, and its events are merged for the
- * client only when they are sent, so events that are discarded leave no trace.
+ * One round of a stream. The whole round is assembled for Plimsoll. Events are merged for the client only when they are sent, so
+ * discarded events have no effect on the merged answer.
  */
 export class StreamReading {
-  /** Undefined if the answer is too large. Then none of it is kept. */
+  /** Assembles the round. Undefined if the answer is too large. In that case none of it is kept. */
   #round: AnswerAccumulator | undefined;
   readonly #merger: RoundMerger;
   readonly #reader: ReturnType<typeof createSseReader>;
@@ -95,7 +95,7 @@ export class StreamReading {
 
 export const unread: Answer = { outcome: "unread", choices: [] };
 
-/** The beginning of an answer. It is checked before any of it is sent, but only for a limited time. */
+/** The beginning of an answer. Plimsoll checks it before sending any of it, but only for a limited time. */
 export class Opening {
   readonly #overflowCheck: OverflowCheck | undefined;
   readonly #timer: NodeJS.Timeout;

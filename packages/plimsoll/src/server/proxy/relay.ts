@@ -1,6 +1,6 @@
 /**
- * Sends a request to its upstream and the answer back, byte for byte and unbuffered. Back-pressure and aborts work
- * in both directions. A watch sees the answer pass and may hold back its end until the turn is stored.
+ * Sends a request to its upstream and the answer back, byte for byte and unbuffered. Back-pressure and aborts work in both
+ * directions. A watch reads the answer on its way and may hold back its end until the turn is stored.
  */
 
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
@@ -11,19 +11,22 @@ import type { Overflow } from "../../wire/overflow.ts";
 export interface Call {
   readonly url: URL;
   readonly method: string;
-  /** Name, value, name, value …, as they came from the client. */
+  /** The client's headers as they came: name, value, name, value … */
   readonly headers: readonly string[];
   readonly body: Uint8Array | IncomingMessage | null;
 }
 
-/** terminal: the answer said that it is complete. end: it just ended. broken: the upstream failed. left: the client went away. */
+/**
+ * How an answer ended. terminal: it said that it was complete. end: it ended without saying so. broken: the upstream failed.
+ * left: the client went away.
+ */
 export type Ending = "terminal" | "end" | "broken" | "left";
 
 export interface Watch {
   push(chunk: Uint8Array): { readonly passBytes: number; readonly isTerminal: boolean };
   /**
-   * Contract: called once, never rejects. `isWhole` false: the stream stopped without saying
-   * that it was complete, and the client must not mistake it for a complete one.
+   * Contract: called once, never rejects. `isWhole` is false if the stream stopped without saying that it was complete. The
+   * client must not mistake such a stream for a complete one.
    */
   end(how: Ending, error?: string): Promise<{ readonly isWhole: boolean }>;
 }
@@ -36,7 +39,7 @@ export interface Answering {
 
 /** Checks the beginning of an answer before any of it is sent to the client. */
 export interface OverflowCheck {
-  /** wait: not clear yet. */
+  /** Returns "wait" if more bytes are needed for a decision. */
   push(chunk: Uint8Array): "wait" | OverflowVerdict;
   /** Called when the answer has ended and all of it is still held back. */
   end(): OverflowVerdict;
@@ -46,22 +49,25 @@ export type OverflowVerdict =
   | { readonly kind: "pass" }
   | { readonly kind: "overflow"; readonly overflow: Overflow };
 
-/** overflow: nothing has been sent to the client. The caller decides what happens to the answer. */
+/** The result of a relay. overflow: nothing has been sent to the client, and the caller decides what to do with the answer. */
 export type Relayed =
   | { readonly kind: "done" }
   | {
       readonly kind: "overflow";
       readonly overflow: Overflow;
-      /** Sends the answer on after all. */
+      /** Sends the answer to the client after all. */
       pass(): Promise<Relayed>;
       drop(): void;
     };
 
-/** A model may think for minutes before its first byte, and between two bytes. */
+/** Maximum time to wait for the next byte. A model may think for minutes before its first byte, and between two bytes. */
 const upstreamTimeoutMs = 10 * 60 * 1000;
 const connectTimeoutMs = 10_000;
 const connectionsPerUpstream = 512;
-/** Maximum time and size for which the beginning of an answer is held back. A client must see that the connection is alive. */
+/**
+ * Maximum time and size for which the beginning of an answer is held back, because the client must see that the connection is
+ * alive.
+ */
 export const maxBufferMs = 5000;
 export const maxBufferBytes: number = 256 * 1024;
 
@@ -75,7 +81,7 @@ export function createUpstreamAgent(): Agent {
   });
 }
 
-/** Headers that are hop-by-hop, belong to Plimsoll, or are set again. */
+/** Headers that are not forwarded, because they are hop-by-hop, belong to Plimsoll, or are set again. */
 const droppedRequestHeaders = new Set([
   "connection",
   "content-length",
@@ -98,7 +104,7 @@ const droppedAnswerHeaders = new Set([
   "upgrade",
 ]);
 
-/** A credential is sent only to its own provider. Headers for Plimsoll are not forwarded. */
+/** The headers to send upstream. A credential is sent only to its own provider, and headers for Plimsoll are left out. */
 export function upstreamHeaders(
   request: IncomingMessage,
   overrides: ReadonlyMap<string, string>,
@@ -147,8 +153,9 @@ interface Settle {
 }
 
 /**
- * waiting: no answer yet. buffering: its beginning is being checked. deciding: the caller decides what to do. open: sent on and
- * watched. storing: its end is held back until the turn is stored. passing: nothing is held back any more. over: done.
+ * The phases of an answer. waiting: no answer yet. buffering: its beginning is being checked. deciding: the caller decides what
+ * to do with it. open: it is sent on and watched. storing: its end is held back until the turn is stored. passing: nothing is
+ * held back any more. over: done.
  */
 type Phase = "waiting" | "buffering" | "deciding" | "open" | "storing" | "passing" | "over";
 
@@ -207,7 +214,7 @@ class Carrier implements Dispatcher.DispatchHandler {
     this.#bufferTimer = setTimeout(() => this.#pour(), maxBufferMs);
   }
 
-  /** Sends the headers. From here on, the client sees the answer. */
+  /** Sends the headers. From then on, the client sees the answer. */
   #open(): void {
     if (this.#begun === undefined) return;
     const { status, headers, answering } = this.#begun;
@@ -243,7 +250,7 @@ class Carrier implements Dispatcher.DispatchHandler {
       drop: () => this.#drop(),
       pass: () =>
         new Promise((resolve, reject) => {
-          // The client may have left before the caller decided.
+          // The client may have left while the caller was deciding.
           if (this.#phase === "over") {
             reject(clientLeft());
             return;
@@ -303,7 +310,7 @@ class Carrier implements Dispatcher.DispatchHandler {
       return;
     }
     if (phase === "storing") {
-      // The answer was complete. Its end is sent once it is stored, whatever happened to the upstream.
+      // The answer was complete. Its end is sent once the turn is stored, whatever happened to the upstream.
       this.#hasEnded = true;
       return;
     }
@@ -314,7 +321,8 @@ class Carrier implements Dispatcher.DispatchHandler {
       this.#settle.reject(failure);
       return;
     }
-    // As at a regular end, the turn is stored first. So when the client sees the break, everything before it is in the store.
+    // The turn is stored before the connection breaks, as at a regular end. So when the client sees the break, everything before
+    // it is stored.
     const isWatched = phase === "open" && this.#watch !== undefined;
     const ended = isWatched
       ? this.#watch?.end(hasLeft ? "left" : "broken", failure.message)
@@ -348,7 +356,7 @@ class Carrier implements Dispatcher.DispatchHandler {
     for (const chunk of this.#buffered.splice(0)) this.#write(chunk);
   }
 
-  /** Called when everything but the end has been sent. Stores the turn, and then lets the end go out. */
+  /** Called when everything but the end of the answer has been sent. Stores the turn, and then sends the end. */
   #store(how: Ending): void {
     this.#phase = "storing";
     this.#controller?.pause();

@@ -1,4 +1,4 @@
-/** Connects a passing answer with the turn that it ends. */
+/** Reads an answer while it is passed on, and ends the turn with it. */
 
 import type { IncomingHttpHeaders } from "node:http";
 import type { TurnStatus } from "../../message/event.ts";
@@ -34,7 +34,7 @@ export function watchAnswer(
         answer,
         ...(failure === undefined ? {} : { error: failure }),
       });
-      // A stream that Plimsoll understood must say that it is complete. A stream of an unknown kind may end in any way.
+      // A stream in a known format must say that it is complete. A stream in an unknown format may end in any way.
       const isCutOff = isStreamed && answer.outcome === "cut" && answer.response !== undefined;
       return { isWhole: !(isCutOff && status < 400) };
     },
@@ -50,7 +50,7 @@ function plainSource(reader: AnswerReader): Source {
   return { push: reader.push, finish: async () => reader.finish() };
 }
 
-/** Plimsoll asks for uncompressed answers. If one arrives compressed anyway, it is read when it is complete. */
+/** Plimsoll asks for uncompressed answers. If an answer is compressed anyway, Plimsoll reads it once it is complete. */
 function packedSource(reader: AnswerReader, encoding: string): Source {
   const pieces: Uint8Array[] = [];
   let size = 0;
@@ -67,7 +67,7 @@ function packedSource(reader: AnswerReader, encoding: string): Source {
   };
 }
 
-/** False if the answer cannot be unpacked or is too large. It was then passed on unread. */
+/** Returns false if the answer cannot be unpacked or is too large. Plimsoll has then passed it on without reading it. */
 async function unpackInto(
   reader: AnswerReader,
   pieces: readonly Uint8Array[],

@@ -1,6 +1,6 @@
 /**
- * Events as attributes, following the GenAI conventions (open-telemetry/semantic-conventions-genai,
- * in development) plus Plimsoll's own `plimsoll.*`.
+ * Events as attributes. The names follow the GenAI conventions (open-telemetry/semantic-conventions-genai, in development), plus
+ * Plimsoll's own names `plimsoll.*`.
  */
 
 import type { Attributes } from "@opentelemetry/api";
@@ -8,14 +8,17 @@ import type { CompactionEndEvent, OwnCallEvent, TurnEndEvent } from "../../messa
 
 export type Upstreams = ReadonlyMap<string, { readonly baseUrl: string }>;
 
-/** Provider names of the convention. Others keep their configured name, which the convention allows. */
+/** Provider names in the convention. Other providers keep their configured name, which the convention allows. */
 const knownProviders: ReadonlyMap<string, string> = new Map([
   ["anthropic", "anthropic"],
   ["openai", "openai"],
   ["gemini", "gcp.gemini"],
 ]);
 
-/** Attributes that a turn's span and its figures share. Each has few possible values and contains no text of the conversation. */
+/**
+ * Attributes that a turn's span and its figures have in common. Each has few possible values and contains no text of the
+ * conversation.
+ */
 export function operationAttributes(
   { provider, model }: Pick<TurnEndEvent, "provider" | "model">,
   upstreams: Upstreams,

@@ -1,4 +1,7 @@
-/** The messages of a turn in the form of the GenAI conventions. Read only if the user enabled this, and limited in size. */
+/**
+ * The messages of a turn in the form of the GenAI conventions. They are read only if the user has enabled this, and are limited
+ * in size.
+ */
 
 import type { Attributes } from "@opentelemetry/api";
 import type { TurnEndEvent } from "../../message/event.ts";
@@ -9,16 +12,17 @@ import type { Wire } from "../../wire/format/wire.ts";
 import { wires } from "../../wire/wires.ts";
 
 /**
- * `newMessages`: number of messages that the client had not sent before. Contract: never rejects; unreadable content is left out.
+ * Reads the messages of a turn. `newMessages` is the number of messages that the client had not sent before. Contract: never
+ * rejects; unreadable content is left out.
  */
 export type ReadContent = (event: TurnEndEvent, newMessages: number) => Promise<Attributes>;
 
-/** Maximum number of messages of the request, and of the answer. The last ones are kept. */
+/** Maximum number of messages of the request, and of messages of the answer. The last messages are kept. */
 const maxMessages = 32;
-/** Maximum number of characters of one text, and of one attribute. */
+/** Maximum number of characters of one text, and maximum number of characters of one attribute. */
 const longestText = 8_192;
 const longestAttribute = 65_536;
-/** Number of recent turns to search for the one that has ended. Other turns of the session may have ended since then. */
+/** Number of recent turns in which to look for the ended turn. Other turns of the session may have ended since then. */
 const recentTurns = 16;
 
 export function contentReader(store: Pick<Store, "session" | "turns" | "messages">): ReadContent {
@@ -29,7 +33,7 @@ export function contentReader(store: Pick<Store, "session" | "turns" | "messages
       const messages = await messagesOf(store, event, Math.min(newMessages, maxMessages));
       return attributesOf(messages, wire, event.stopReason);
     } catch {
-      // A failing store is reported elsewhere.
+      // Other code reports that the store fails.
       return {};
     }
   };
@@ -40,8 +44,8 @@ function wireNamed(name: string): Wire | undefined {
 }
 
 /**
- * The new messages of a turn and its answer. Message numbers of a session only grow: the new messages are
- * the last ones of the request, and the answer comes after them.
+ * The new messages of a turn, and its answer. Message numbers of a session only increase, so the new messages are the last ones
+ * of the request, and the answer comes after them.
  */
 async function messagesOf(
   store: Pick<Store, "turns" | "messages">,
@@ -77,7 +81,7 @@ function decoded({ body }: MessageRecord, wire: Wire): Message {
   return wire.messages.decode(parseObject(new TextDecoder().decode(body)) ?? {});
 }
 
-/** If not all messages have room, the oldest are dropped first. */
+/** The last messages as JSON. If not all messages have room, the oldest are dropped first. */
 function lastOnes(messages: readonly JsonObject[]): string {
   for (let from = 0; from < messages.length; from++) {
     const text = JSON.stringify(messages.slice(from));
@@ -90,7 +94,7 @@ function telemetryMessage({ role, parts }: Message): JsonObject {
   return { role, parts: parts.map(telemetryPart) };
 }
 
-/** One part of a message. Images and documents are only named, never copied. */
+/** One part of a message. Images and documents are only named; their data is never included. */
 function telemetryPart(part: Part): JsonValue {
   switch (part.kind) {
     case "text":

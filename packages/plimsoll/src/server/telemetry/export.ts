@@ -1,4 +1,7 @@
-/** Sends events to a collector with the SDK's providers and OTLP exporters, which read their own environment variables. */
+/**
+ * Sends events to a collector, through the providers and OTLP exporters of the OpenTelemetry SDK. The exporters read their own
+ * environment variables.
+ */
 
 import { type DiagLogger, DiagLogLevel, diag, metrics, trace } from "@opentelemetry/api";
 import { OTLPMetricExporter } from "@opentelemetry/exporter-metrics-otlp-http";
@@ -20,7 +23,7 @@ import { recordFigures } from "./figures.ts";
 import type { Environment, Flushed, Signals, Telemetry, TelemetryOptions } from "./signals.ts";
 import { recordSpans } from "./spans.ts";
 
-/** Time for the remaining data when the service stops. An unreachable collector must not delay the shutdown. */
+/** Maximum time to send the remaining data when the service stops. An unreachable collector must not delay the shutdown. */
 const flushMs = 1500;
 
 export function startExport(options: TelemetryOptions, signals: Signals): Telemetry {
@@ -54,7 +57,7 @@ export function startExport(options: TelemetryOptions, signals: Signals): Teleme
   };
 }
 
-/** Attributes set by operators override the service's own. */
+/** The description of this service. Attributes that operators set override the service's own. */
 function resourceOf(version: string): Resource {
   const own = { "service.name": "plimsoll", "service.version": version };
   const detectors = [
@@ -89,9 +92,9 @@ function positive(text: string | undefined): number | undefined {
   return Number.isInteger(value) && value > 0 ? value : undefined;
 }
 
-/** Maximum number of characters of a reason for people. */
+/** Maximum number of characters of a reason in a warning. */
 const longestReason = 300;
-/** An unreachable collector must not fill the log, so each sentence is printed once, and at most this many are printed. */
+/** Maximum number of different warnings. Each is printed once, because an unreachable collector must not fill the log. */
 const maxSentences = 5;
 
 function sayOnce(warn: (message: string) => void): DiagLogger {

@@ -1,24 +1,24 @@
 /**
- * Every figure, with its name for Prometheus, for OpenTelemetry, or both. To add one, add a row here, and a line in
- * `figures-of-events.ts` that says which event it comes from. docs/metrics.md lists them.
+ * Every figure, with its name for Prometheus, for OpenTelemetry, or both. To add a figure, add a row here, and a line in
+ * `figures-of-events.ts` that says which event the figure comes from. docs/metrics.md lists all figures.
  */
 
 export interface Figure {
   readonly kind: "counter" | "gauge" | "histogram";
   readonly help: string;
   readonly labels?: readonly string[];
-  /** Only for histograms. */
+  /** The upper bounds of the buckets. Set only for histograms. */
   readonly buckets?: readonly number[];
-  /** Its name at `/metrics`. Absent: it is not shown there. */
+  /** Name of the figure at `/metrics`. If absent, the figure is not shown there. */
   readonly prometheus?: string;
-  /** Absent: it is not exported to OpenTelemetry. */
+  /** The figure in OpenTelemetry. If absent, the figure is not exported to OpenTelemetry. */
   readonly otel?: ExportedFigure;
 }
 
 export interface ExportedFigure {
   readonly name: string;
   readonly unit: string;
-  /** The OpenTelemetry names of labels, if they differ. */
+  /** The OpenTelemetry names of those labels that have a different name there. */
   readonly attributes?: Readonly<Record<string, string>>;
 }
 

@@ -13,7 +13,7 @@ import { boundedNames, maxModels, oneOf } from "./metrics-labels.ts";
 
 export type Labels = Readonly<Record<string, string | number>>;
 
-/** A counter grows by the value, a gauge is set to it, and a histogram records it. */
+/** A value for a figure. A counter grows by the value, a gauge is set to it, and a histogram records it. */
 export interface Sample {
   readonly figure: FigureName;
   readonly value: number;
@@ -23,10 +23,10 @@ export interface Sample {
 /** Contract: called once for every event, in order. */
 export type ReadFigures = (event: PlimsollEvent) => readonly Sample[];
 
-/** Maximum number of running turns to follow. For further turns, neither the duration nor a failure of Plimsoll is known. */
+/** Maximum number of running turns to remember. For further turns, neither the duration nor a failure of Plimsoll is known. */
 const maxRunning = 10_000;
 
-/** Notes about turns that have not ended. */
+/** Data about turns that have not ended. */
 interface Running {
   readonly startedAt: Map<string, number>;
   readonly degraded: Set<string>;
@@ -38,7 +38,7 @@ interface Naming {
   readonly upstreams: Upstreams;
 }
 
-/** All providers that are not in `providers` share one label. */
+/** Providers that are not in `providers` all share one label. */
 export function createFigureReader(
   providers: ReadonlySet<string>,
   upstreams: Upstreams = new Map(),
@@ -59,7 +59,7 @@ export function createFigureReader(
       case "compaction-end":
         return compactionSamples(event);
       case "degraded":
-        // With the fallback `view`, Plimsoll sends the last valid view. So this turn is not one that was sent unchanged.
+        // With the fallback `view`, Plimsoll sends the last valid view, so the turn is not counted as sent unchanged.
         if (event.rung !== "view" && running.degraded.size < maxRunning)
           running.degraded.add(event.turn);
         return degradedSamples(event);
@@ -70,14 +70,14 @@ export function createFigureReader(
 }
 
 function sample(figure: FigureName, value: number | undefined, labels?: Labels): Sample {
-  // A counter throws if it is asked to decrease. So a negative value, or one that is not a number, counts as 0.
+  // A counter throws if it gets a negative value. So a negative value, or one that is not a number, becomes 0.
   const amount = value !== undefined && Number.isFinite(value) ? Math.max(0, value) : 0;
   return labels === undefined ? { figure, value: amount } : { figure, value: amount, labels };
 }
 
 interface TurnEnd {
   readonly hasFailed: boolean;
-  /** Undefined if the start of the turn was not seen. */
+  /** Duration of the turn. Undefined if the start of the turn was not seen. */
   readonly seconds: number | undefined;
 }
 
@@ -170,7 +170,7 @@ function degradedSamples({ rung, reason }: DegradedEvent): readonly Sample[] {
   ];
 }
 
-/** Figures of events that can be read without knowing any other event. */
+/** The samples of events that can be read without any other event. */
 function plainSamples(event: PlimsollEvent): readonly Sample[] {
   switch (event.type) {
     case "own-call":

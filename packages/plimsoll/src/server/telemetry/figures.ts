@@ -1,4 +1,4 @@
-/** The figures for OpenTelemetry: those in the table that have an OpenTelemetry name. */
+/** The figures for OpenTelemetry: all figures in the table that have an OpenTelemetry name. */
 
 import type { Attributes, Meter } from "@opentelemetry/api";
 import type { Engine } from "../../engine.ts";

@@ -1,4 +1,4 @@
-/** Labels that come from outside. Only a limited number of names are distinguished; all others share one label. */
+/** Labels whose names come from outside. Only a limited number of names get their own label. All other names share one. */
 
 /** The label that all other names share. */
 const other = "other";

@@ -8,13 +8,13 @@ import { createFigureReader, type Labels } from "./figures-of-events.ts";
 export interface Metrics {
   render(): Promise<string>;
   readonly contentType: string;
-  /** Seconds from a request's last byte until it is sent to the upstream. */
+  /** Records the seconds from the arrival of a request's last byte until the request is sent to the upstream. */
   observeOverhead(seconds: number): void;
 }
 
 type Take = (value: number, labels: Labels) => void;
 
-/** All providers that are not in `providers` share one label. */
+/** Providers that are not in `providers` all share one label. */
 export function createMetrics(engine: Engine, providers: ReadonlySet<string>): Metrics {
   const registry = new Registry();
   const takes = new Map<FigureName, Take>(

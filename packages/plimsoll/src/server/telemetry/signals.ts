@@ -4,7 +4,10 @@ import type { Engine } from "../../engine.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** unsent: the collector did not accept everything in time, and an exporter may still be trying. */
+/**
+ * Whether all data reached the collector. unsent: the collector did not accept everything in time, and an exporter may still be
+ * trying.
+ */
 export type Flushed = "sent" | "unsent";
 
 export interface Signals {

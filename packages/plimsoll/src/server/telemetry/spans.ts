@@ -1,7 +1,7 @@
 /**
- * Turns as spans. The events of a turn are collected and exported when the turn ends: the
- * turn itself, and below it its compactions and the calls to Plimsoll's own tools. Receipts
- * are made in the background, so a compaction may arrive after its turn.
+ * Turns as spans. The events of a turn are collected, and exported when the turn ends. The turn is the parent span of its
+ * compactions and of its calls to Plimsoll's own tools. Receipts are made in the background, so a compaction may arrive after its
+ * turn.
  */
 
 import {
@@ -33,18 +33,18 @@ import type { ReadContent } from "./content.ts";
 export interface SpansWorld {
   readonly tracer: Tracer;
   readonly upstreams: Upstreams;
-  /** Reads the messages of a turn. Absent unless the user enabled it. */
+  /** Reads the messages of a turn. Absent if the user has not enabled this. */
   readonly content?: ReadContent;
 }
 
-/** Maximum number of turns that run at once or never end. Beyond this, the oldest are forgotten. */
+/** Maximum number of turns to remember that have not ended. Beyond this, the oldest are forgotten. */
 const maxRunning = 10_000;
-/** Maximum number of ended turns that may still get a compaction. */
+/** Maximum number of ended turns to remember, because a compaction may arrive after its turn. */
 const maxEnded = 1000;
-/** Maximum number of turns whose content is being read. Beyond this, spans have no content. */
+/** Maximum number of turns whose content is being read at the same time. Beyond this, spans have no content. */
 const maxReading = 100;
 
-/** The events of a turn so far. This stays small, because rounds and the calls per round are bounded. */
+/** The events of a turn so far. Their number stays small, because the rounds and the calls per round are limited. */
 interface Gathered {
   readonly startedAt?: number;
   readonly newMessages?: number;
@@ -54,7 +54,7 @@ interface Gathered {
   readonly calls: readonly OwnCallEvent[];
 }
 
-/** The parent span for everything in a turn. */
+/** The span context of a turn, which is the parent of all other spans of the turn. */
 interface Place {
   readonly context: Context;
   readonly gathered: Gathered;
@@ -96,7 +96,7 @@ export function recordSpans(
   };
   const take = (event: PlimsollEvent): void => {
     const turn = "turn" in event ? event.turn : "";
-    // A compaction by hand has no turn to wait for.
+    // A compaction by hand belongs to no turn, so nothing has to be waited for.
     const place = isTurn(turn) ? ended.get(turn) : nowhere;
     if (event.type === "turn-end") endTurn(event);
     else if (place === undefined) gather(turn, event);
@@ -115,7 +115,7 @@ function isTurn(id: string): boolean {
   return id.startsWith("turn_");
 }
 
-/** The turn's events, with this one added. Undefined if the event is not part of any span. */
+/** The turn's events, with this event added. Undefined if the event is not part of any span. */
 function withEvent(gathered: Gathered, event: PlimsollEvent): Gathered | undefined {
   switch (event.type) {
     case "turn-start":

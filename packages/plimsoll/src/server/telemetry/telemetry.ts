@@ -1,4 +1,4 @@
-/** OpenTelemetry, if the standard environment variables enable it. Otherwise none of it is loaded. */
+/** Starts OpenTelemetry if the standard environment variables enable it. Otherwise none of its code is loaded. */
 
 import { errorMessage } from "../../message/error.ts";
 import { loadOptional } from "../../message/optional-packages.ts";
@@ -6,7 +6,7 @@ import type { Environment, Signals, Telemetry, TelemetryOptions } from "./signal
 
 const none: Telemetry = { close: () => Promise.resolve("sent") };
 
-/** Contract: never rejects, because a service without telemetry is better than no service. */
+/** Contract: never rejects, because the service must run even if telemetry fails. */
 export async function openTelemetry(options: TelemetryOptions): Promise<Telemetry> {
   const signals = signalsOf(options.env);
   if (!signals.hasTraces && !signals.hasMetrics) return none;
@@ -23,7 +23,10 @@ export async function openTelemetry(options: TelemetryOptions): Promise<Telemetr
   }
 }
 
-/** A signal is exported only if an endpoint is configured. The exporters' own default endpoint would be a guess. */
+/**
+ * The signals to export. A signal is exported only if an endpoint is configured, because the exporters' own default endpoint
+ * would be a guess.
+ */
 export function signalsOf(env: Environment): Signals {
   const isSet = (name: string): boolean => (env[name]?.trim() ?? "") !== "";
   const is = (name: string, value: string): boolean => env[name]?.trim().toLowerCase() === value;

@@ -28,7 +28,8 @@ interface State {
   response: Record<string, JsonValue | undefined> | undefined;
   readonly blocks: (Block | undefined)[];
   /**
-   * Argument text per block index. It is parsed when the block ends. If the answer is cut short, the finished part of it is kept.
+   * Text of the tool arguments received so far, by block index. Plimsoll parses it when the block ends. If the answer is cut
+   * short, Plimsoll keeps the complete part of the arguments.
    */
   readonly inputs: Map<number, string>;
   error: { type: string; message: string } | undefined;
@@ -129,7 +130,7 @@ function applyDelta(state: State, event: JsonObject): void {
   }
 }
 
-/** Usage here is cumulative and partial: the fields it has replace those from `message_start`. */
+/** The usage in this event is cumulative, but may lack some fields. Its fields replace those from `message_start`. */
 function applyMessageDelta(state: State, event: JsonObject): void {
   if (state.response === undefined) return;
   const { delta, usage } = event;
@@ -193,7 +194,9 @@ function readMessage(response: JsonObject): Omit<Answer, "outcome"> {
   };
 }
 
-/** `input_tokens` excludes tokens read from or written to the cache. The neutral figure includes them. */
+/**
+ * Anthropic's `input_tokens` excludes tokens that were read from or written to the cache. Plimsoll's input figure includes them.
+ */
 function readUsage(usage: JsonValue | undefined): Usage | undefined {
   if (!isObject(usage)) return undefined;
   const cacheRead = usage["cache_read_input_tokens"];

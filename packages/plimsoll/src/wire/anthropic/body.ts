@@ -11,7 +11,7 @@ import { encodeTool } from "./tools.ts";
 
 const betaHeader = "anthropic-beta";
 
-/** The beta header that gives a model a window of a million tokens. Its date does not matter. */
+/** Matches the beta `context-1m-…`, which gives a model a window of a million tokens. The date at the end does not matter. */
 const longWindow = /context-1m/;
 
 export const anthropicBody: WireBody = {

@@ -58,7 +58,7 @@ const markChars = 96;
 
 const quote = 0x22;
 
-/** Sets the mark on the last block. Thinking blocks cannot have one. */
+/** Sets the cache mark on the last block. A thinking block cannot have a mark. */
 function withMark(message: Uint8Array, mark: JsonValue): Uint8Array | undefined {
   const { fields, elements } = readSlices(message);
   const content = fields.get("content");
@@ -97,7 +97,7 @@ export function markInside(content: JsonValue | undefined): { readonly mark?: Js
   return mark === undefined ? {} : { mark };
 }
 
-/** The marks in order. The mark of a result comes after the marks inside it. */
+/** The cache marks in order. A mark on a tool result comes after the marks inside that result. */
 function marksInside(content: JsonValue | undefined): readonly JsonValue[] {
   return (Array.isArray(content) ? content : []).filter(isObject).flatMap((block) => {
     const inner = block["type"] === "tool_result" ? marksInside(block["content"]) : [];

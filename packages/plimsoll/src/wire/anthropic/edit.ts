@@ -29,7 +29,10 @@ function replacePart(
   return block && replaceBlock(message, block, text, inner);
 }
 
-/** Only these types can be replaced. Reasoning is signed, and unknown types stay. For a call, the arguments are replaced. */
+/**
+ * Puts the text in place of a block's content. For a call, the text replaces the arguments. Reasoning stays because it is signed,
+ * and blocks of unknown types stay too.
+ */
 function replaceBlock(
   message: Uint8Array,
   block: Slice,
@@ -77,8 +80,8 @@ function replaceResult(
 }
 
 /**
- * Text at the end of a message comes after everything else, including results. Text at the start is only possible if the message
- * does not begin with a result.
+ * Adds Plimsoll's text at the start or the end of a message. At the end, the text comes after all other content, even after
+ * results. At the start, a text is possible only if the message does not begin with a result.
  */
 function carryText(
   message: Uint8Array,
@@ -109,11 +112,11 @@ function carryText(
     : applySplices(message, [{ start: first.start, end: first.start, text: `${ours},` }]);
 }
 
-/** The first message unchanged, with the blocks of the second appended. */
+/** Appends the blocks of the second message to the first one. */
 function joinMessages(first: Uint8Array, second: Uint8Array): Uint8Array | undefined {
   const [one, other] = [contentOf(first), contentOf(second)];
   if (one === undefined || other === undefined) return undefined;
-  // Results must come first in a message, but after joining they would not.
+  // Results must come first in a message. If the messages were joined, these results would come after other content.
   if (other.hasResults && !one.isAllResults) return undefined;
   const blocks = Buffer.concat([one.blocks, Buffer.from(","), other.blocks]);
   const text = Buffer.concat([Buffer.from("["), blocks, Buffer.from("]")]);

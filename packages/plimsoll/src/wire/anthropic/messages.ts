@@ -159,7 +159,7 @@ function encodePart(part: Part): readonly JsonValue[] {
         },
       ];
     case "reasoning":
-      // The provider refuses reasoning without its own signature.
+      // The provider refuses reasoning that it has not signed.
       return part.signature === undefined
         ? []
         : [{ type: "thinking", thinking: part.text, signature: part.signature }];

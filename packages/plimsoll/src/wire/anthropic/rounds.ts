@@ -109,7 +109,7 @@ function renumbered(state: State, event: StreamEvent, json: JsonObject): readonl
   return [place === index ? event : withData(event, { ...json, index: place })];
 }
 
-/** A later figure replaces an earlier one. Null is ignored. */
+/** Remembers the reported usage. A later figure replaces an earlier one, and null is ignored. */
 function noteUsage(state: State, usage: JsonValue | undefined): void {
   if (!isObject(usage)) return;
   const reported = Object.entries(usage).filter(([, value]) => value !== null);
@@ -135,8 +135,8 @@ function lastDelta(state: State, json: JsonObject): JsonObject {
 }
 
 /**
- * Clients take the input tokens as the fill level of their window, so the client gets those of the last round. The output tokens
- * are the sum of all rounds.
+ * Clients use the input tokens to show how full their window is, so the client gets the input tokens of the last round. Its
+ * output tokens are the sum of all rounds.
  */
 const windowFigures = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"];
 
@@ -148,7 +148,7 @@ function clientUsage(usage: JsonObject, { outputTokens }: { outputTokens: number
   };
 }
 
-/** The model may have stopped to make a call that the client never sees. */
+/** The model may have stopped for a call that the client never sees. The client then gets `end_turn` instead of `tool_use`. */
 function stopReason(reason: JsonValue | undefined, hasCalls: boolean): JsonValue {
   return reason === "tool_use" && !hasCalls ? "end_turn" : (reason ?? null);
 }
@@ -193,7 +193,7 @@ function withoutOwnCalls(messages: readonly JsonObject[], isOwn: IsOwn): readonl
     .filter(({ content }) => content.length > 0);
 }
 
-/** Removes thinking from the end of a message, because the call that it led to was removed. */
+/** Removes thinking from the end of a message, because the call that followed the thinking was removed. */
 function withoutLookups(message: Uint8Array): Uint8Array {
   const blocks = readSlices(message).elements.get("content") ?? [];
   const isThought = (slice: Slice): boolean => {

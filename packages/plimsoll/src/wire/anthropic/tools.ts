@@ -8,7 +8,7 @@ import type { NativeDeferral, WireTools } from "../format/wire.ts";
 import { withoutCacheMarks } from "./cache.ts";
 
 const deferral: NativeDeferral = {
-  // Assumed to work from Claude 4 on. The field is in Anthropic's SDK, but no list of models was checked.
+  // Plimsoll assumes that this works from Claude 4 on. The field is in Anthropic's SDK, but no list of models was checked.
   models: /^claude-(?!3|2|instant)/,
   refusal: /defer_loading|tool_reference/,
   defer: (tool) => ({ ...withoutCacheMarks(tool), defer_loading: true }),
@@ -48,7 +48,7 @@ function referencedIn({ content }: JsonObject): readonly string[] {
     .map(({ tool_name: name }) => stringOr(name, ""));
 }
 
-/** Replaces references to tools by texts with their names, except for tools that `isThere` accepts. */
+/** Replaces each reference to a tool by a text with the tool's name, unless `isThere` accepts the tool. */
 function plainReferences(
   message: JsonObject,
   isThere: (name: string) => boolean = () => false,

@@ -1,4 +1,4 @@
-/** Reads an answer while it is passed on to the client, as a stream or as one JSON body, and returns what it contained. */
+/** Reads an answer, which comes as a stream or as one JSON body, while Plimsoll passes it on to the client. */
 
 import type { JsonValue } from "../../message/json.ts";
 import { createSseReader } from "./sse.ts";
@@ -6,8 +6,8 @@ import type { Answer, Wire } from "./wire.ts";
 
 export interface AnswerReader {
   /**
-   * Reads the next bytes of the answer, and returns how many of them may be sent to the client at once. The rest waits for the
-   * next chunk, or, once the terminal event has begun, until the turn is stored.
+   * Reads the next bytes of the answer, and returns how many of them may be sent to the client immediately. The other bytes are
+   * held back until the next chunk arrives. Once the terminal event has begun, they are held back until the turn is stored.
    */
   push(chunk: Uint8Array): { readonly passBytes: number; readonly isTerminal: boolean };
   finish(): Answer;
@@ -37,7 +37,7 @@ export function createStreamReader(wire: Wire): AnswerReader {
   };
 }
 
-/** JSON has no terminal event. Any chunk may be the last one, so each is held back until the next one arrives. */
+/** A JSON body has no terminal event, and any chunk may be the last. So each chunk is held back until the next one arrives. */
 export function createJsonReader(wire: Wire): AnswerReader {
   const pieces: Uint8Array[] = [];
   let size = 0;

@@ -5,8 +5,8 @@ import { isObject, type JsonValue } from "../../message/json.ts";
 import { type BodySlices, parseJson, type Slice } from "./slices.ts";
 
 /**
- * The restrictions that a request puts on Plimsoll's use of tools. There are none if `isFree` is true. Otherwise Plimsoll may not
- * add its own tools, and must send the tools that `tool_choice` names.
+ * The restrictions that a request puts on Plimsoll's use of tools. If `isFree` is true, the request has no restrictions.
+ * Otherwise Plimsoll may not add its own tools, and must send the tools that `tool_choice` names.
  */
 export function otherPlans(
   fields: FieldReader,
@@ -27,7 +27,7 @@ function namesIn(choice: JsonValue | undefined): readonly string[] {
 
 export interface FieldReader {
   optionalText(name: string): string | undefined;
-  /** Returns undefined for values that cannot be counts. Some servers accept -1 for "no limit". */
+  /** Returns undefined for a value that cannot be a count, such as -1, which some servers accept for "no limit". */
   optionalCount(name: string): number | undefined;
   array(name: string): readonly Slice[];
   /** The bytes of the value. Undefined if the field is absent or null. */

@@ -9,11 +9,11 @@ import { isObject, type JsonValue } from "../../message/json.ts";
 const secretName = /key|token|secret|auth|cookie|password|credential|signature/i;
 /** Minimum length of a credential. Shorter values are not real secrets, and also occur in harmless text. */
 const minChars = 8;
-/** Maximum number of values. Headers have at most 64 kB together, and real requests never have this many credentials. */
+/** Maximum number of credentials to collect. Headers have at most 64 kB together, and real requests never have this many. */
 const maxValues = 100;
 const mark = "[credential]";
 
-/** `headers`: name, value, name, value …, as they came. `url`: path and query. */
+/** `headers` contains names and values alternately, as they came. `url` is the path with the query. */
 export function credentialsOf(headers: readonly string[], url: string): readonly string[] {
   const found: string[] = [];
   for (let index = 0; index + 1 < headers.length; index += 2) {
@@ -46,7 +46,7 @@ function headerSecrets(name: string, value: string): readonly string[] {
 export function withoutCredentials(text: string, credentials: readonly string[]): string {
   const forms = credentials.flatMap((value) => [value, urlEncoded(value), inJson(value)]);
   if (forms.length === 0) return text;
-  // Longer forms come first, because one may contain another.
+  // Longer spellings come first, because a long spelling may contain a shorter one.
   const sources = [...new Set(forms)].sort((one, other) => other.length - one.length);
   return text.replace(new RegExp(sources.map(literal).join("|"), "gi"), mark);
 }

@@ -5,31 +5,36 @@ import type { Message, Part } from "../../message/message.ts";
 
 export interface KnownTypes {
   readonly roles: ReadonlySet<string>;
-  /** Types that may be removed together with the content around them, even if Plimsoll does not read them. */
+  /** Types of parts that Plimsoll may remove together with the content around them, even if it does not read them. */
   readonly parts: RegExp;
 }
 
-/** Includes tools that the provider ran itself, and the provider's own compaction of a conversation. */
+/**
+ * Types of the Anthropic wire. They include tools that the provider ran itself, and the provider's own compaction of a
+ * conversation.
+ */
 export const anthropicTypes: KnownTypes = {
   roles: new Set(["user", "assistant", "system"]),
   parts:
     /^(?:text|image|document|search_result|container_upload|(?:redacted_)?thinking|(?:server_|mcp_)?tool_use|(?:.+_)?tool_result|tool_reference|compaction|fallback|tool_addition|tool_removal)$/,
 };
 
-/** Includes types of compatible servers: videos, and the thinking of Mistral. */
+/** Types of the OpenAI Chat wire. They include types that only compatible servers use: videos, and the thinking of Mistral. */
 export const chatTypes: KnownTypes = {
   roles: new Set(["user", "assistant", "system", "developer", "tool", "function"]),
   parts: /^(?:text|refusal|image_url|input_audio|file|video_url|thinking)$/,
 };
 
-/** Types of message parts and of items. A call without an output was run by the provider. */
+/**
+ * Types of the OpenAI Responses wire, for message parts and for items. If a call has no output, the provider ran the call itself.
+ */
 export const responsesTypes: KnownTypes = {
   roles: new Set(["user", "assistant", "system", "developer"]),
   parts:
     /^(?:text|input_text|output_text|refusal|input_image|computer_screenshot|input_file|input_audio|item:(?:reasoning|compaction|compaction_trigger|item_reference|mcp_list_tools|mcp_approval_request|mcp_approval_response|additional_tools|program|program_output|.+_call|.+_call_output|tool_search_output))$/,
 };
 
-/** Sets `stays` if the role or the type of a part is unknown. `role` is the role as the client wrote it. */
+/** Sets `stays` if the message's role, or the type of one of its parts, is unknown. `role` is the role as the client wrote it. */
 export function keepingUnknown(
   message: Message,
   role: JsonValue | undefined,
@@ -47,7 +52,7 @@ export function opaquePart(json: JsonValue): Part {
   return { kind: "opaque", type, json };
 }
 
-/** Whether the part is the provider's own replacement for a conversation. */
+/** Whether the part is the provider's own compaction of a conversation. */
 export function isCompaction(part: Part): boolean {
   return part.kind === "opaque" && part.type.includes("compaction");
 }

@@ -13,7 +13,7 @@ export function toolOfAnyForm(tool: JsonValue): ToolDefinition | undefined {
   return namedTool(tool, "parameters", "input_schema", "inputSchema");
 }
 
-/** `schemas` are the possible names of the schema field. Returns undefined if the tool has no name. */
+/** `schemas` lists the names that the schema field may have. Returns undefined if the tool has no name. */
 export function namedTool(
   tool: JsonValue | undefined,
   ...schemas: readonly string[]

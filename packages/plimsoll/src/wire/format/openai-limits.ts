@@ -2,7 +2,10 @@
 
 import type { MediaLimits } from "./wire.ts";
 
-/** From the "Images and vision" guide, 2026-11. The limits of compatible servers are unknown, so the same ones are assumed. */
+/**
+ * Limits from OpenAI's "Images and vision" guide, 2026-11. Plimsoll assumes them for compatible servers too, whose own limits are
+ * unknown.
+ */
 export function openaiMediaLimits(): MediaLimits {
   return { maxBytes: 50_000_000, maxCount: 500 };
 }

@@ -1,4 +1,7 @@
-/** Combines the usage of several rounds into the one that a client of OpenAI's wires sees. The two wires differ only in names. */
+/**
+ * Combines the usage of several rounds into the usage that a client of an OpenAI wire sees. The two wires differ only in field
+ * names.
+ */
 
 import { isObject, type JsonObject, type JsonValue, numberOr } from "../../message/json.ts";
 
@@ -9,8 +12,8 @@ export interface UsageNames {
 }
 
 /**
- * Clients take the input tokens as the fill level of their window, so the client gets those of the last round. The output tokens
- * are the sum of all rounds.
+ * Clients use the input tokens to show how full their window is, so the client gets the input tokens of the last round. Its
+ * output tokens are the sum of all rounds.
  */
 export function clientUsage(names: UsageNames, usage: JsonObject, written: JsonObject): JsonObject {
   const sum = addWritten(names, written, usage);

@@ -4,8 +4,8 @@ import type { JsonValue } from "../../message/json.ts";
 import { stringEnd } from "../../text/json-tree.ts";
 
 /**
- * The value of a JSON text, or of its finished part. Complete members and elements stay, and an unfinished last one is dropped.
- * Returns undefined if not even the opening bracket is there.
+ * The value of a JSON text, or of its finished part. Keeps complete members and elements, and drops the last one if it is
+ * unfinished. Returns undefined if even the opening bracket is missing.
  */
 export function parsePartialJson(text: string): JsonValue | undefined {
   try {
@@ -31,7 +31,7 @@ interface Finished {
   readonly closers: string;
 }
 
-/** The last position before which everything is complete: after a bracket, or before a comma. */
+/** Finds the last position before which everything is complete. Such a position is after a bracket or before a comma. */
 function findFinishedPart(text: string): Finished | undefined {
   let closers = "";
   let finished: Finished | undefined;

@@ -1,9 +1,9 @@
 /**
- * Reads a request body as slices: where each top-level field, and each element of a top-level array, begins and ends. It parses
- * nothing and copies nothing, so a known prefix costs one linear pass.
+ * Reads a request body as slices, which tell where each top-level field, and each element of a top-level array, begins and ends.
+ * Nothing is parsed or copied, so a known prefix costs one linear pass.
  *
- * It checks the structure (brackets, strings, depth) but not the grammar inside a slice. A caller that needs the value parses the
- * slice, and a known slice was parsed when it first appeared.
+ * The reader checks the structure (brackets, strings, depth) but not the grammar inside a slice. A caller that needs a value
+ * parses its slice. A known slice was parsed when it first appeared.
  */
 
 import { PlimsollError } from "../../message/error.ts";
@@ -27,7 +27,7 @@ export interface Slice {
 }
 
 export interface BodySlices {
-  /** The value of each top-level field. If a field is given twice, the last value counts, as in JSON.parse. */
+  /** The value of each top-level field. If a field occurs twice, the last value is used, as in JSON.parse. */
   readonly fields: ReadonlyMap<string, Slice>;
   /** The elements of each top-level field that is an array. */
   readonly elements: ReadonlyMap<string, readonly Slice[]>;
@@ -43,9 +43,12 @@ const decoder = new TextDecoder();
 interface Scan {
   position: number;
   depth: number;
-  /** Where the current string began, or -1 outside strings. */
+  /** Position where the current string began, or -1 outside strings. */
   stringStart: number;
-  /** Start of the current value of a top-level field, and of the current element of a top-level array. -1 if there is none. */
+  /**
+   * Start of the current value of a top-level field, and of the current element of a top-level array. -1 means that no value or
+   * element is open.
+   */
   fieldStart: number;
   elementStart: number;
   /** Position after the last byte that was not white space. */
@@ -62,7 +65,7 @@ export function readSlices(bytes: Uint8Array): BodySlices {
   return finishScan(freshScan(), bytes);
 }
 
-/** The part of an earlier body with which a new body is known to begin: the first elements of one array. */
+/** The first elements of an array in an earlier body. The new body must have the same bytes up to the end of these elements. */
 export interface KnownPrefix {
   readonly slices: BodySlices;
   readonly field: string;
@@ -70,7 +73,7 @@ export interface KnownPrefix {
   readonly count: number;
 }
 
-/** Reads a body whose beginning is known. Scans only the bytes after the known elements. */
+/** Reads a body that begins like an earlier one. Scans only the bytes after the known elements. */
 export function resumeSlices(bytes: Uint8Array, known: KnownPrefix): BodySlices {
   const array = known.slices.fields.get(known.field);
   const elements = (known.slices.elements.get(known.field) ?? []).slice(0, known.count);
@@ -83,7 +86,7 @@ export function resumeSlices(bytes: Uint8Array, known: KnownPrefix): BodySlices 
     const inner = known.slices.elements.get(name);
     if (inner !== undefined) scan.elements.set(name, [...inner]);
   }
-  // The state just after the last known element, with nothing read after it.
+  // Sets the state that a scan has directly after the last known element.
   scan.stack.set([0, inObject, inArray]);
   scan.depth = 2;
   scan.key = known.field;
@@ -176,7 +179,7 @@ function isTopLevelArray(scan: Scan): boolean {
 function beginItem(scan: Scan): void {
   if (scan.depth === 1 && scan.isAfterColon && scan.fieldStart < 0) {
     scan.fieldStart = scan.position;
-    // The field is given twice, so its earlier value does not count.
+    // The field occurs twice, so its earlier value is ignored.
     scan.elements.delete(scan.key ?? "");
   } else if (scan.elementStart < 0 && isTopLevelArray(scan)) {
     scan.elementStart = scan.position;

@@ -1,4 +1,4 @@
-/** Edits a body by splicing replacements into the client's own bytes. Everything else is copied and never written again. */
+/** Edits a body by splicing replacements into the client's own bytes. All other bytes are copied unchanged. */
 
 import type { BodySlices, Slice } from "./slices.ts";
 
@@ -39,7 +39,10 @@ function join(pieces: readonly Uint8Array[]): Uint8Array {
   return joined;
 }
 
-/** The range of bytes to remove so that elements `first` to `last` of an array are gone, together with one of their commas. */
+/**
+ * The range of bytes to cut out in order to remove elements `first` to `last` of an array. It includes one of the commas next to
+ * them.
+ */
 export function elementsRange(
   elements: readonly Slice[],
   first: number,
@@ -52,7 +55,7 @@ export function elementsRange(
   return { start: elements[first - 1]?.end ?? from.start, end: to.end };
 }
 
-/** Sets the value of a top-level field. If the field is absent, it is inserted after `neighbour`, which must be there. */
+/** Sets the value of a top-level field. If the field is absent, inserts it after the field `neighbour`, which must exist. */
 export function fieldSplice(
   { fields }: BodySlices,
   name: string,

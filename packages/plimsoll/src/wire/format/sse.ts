@@ -107,7 +107,10 @@ function afterLineEnd(state: State, chunk: Uint8Array, end: number): number {
   return chunk[end + 1] === lineFeed ? end + 2 : end + 1;
 }
 
-/** A single carriage return ends a line too, but almost no stream has one, so this is checked once per chunk. */
+/**
+ * Finds the end of a line. A single carriage return also ends a line. Almost no stream contains one, so `hasReturns` is
+ * determined only once per chunk.
+ */
 function findLineEnd(chunk: Uint8Array, from: number, hasReturns: boolean): number {
   const feed = chunk.indexOf(lineFeed, from);
   if (!hasReturns) return feed;
@@ -129,7 +132,10 @@ function takeLine(state: State, rest: Uint8Array): Uint8Array {
   return line;
 }
 
-/** Bounds memory for a line that never ends: once it is too long, its bytes are only counted. */
+/**
+ * Keeps the bytes of an unfinished line. Once the line is too long, its bytes are only counted, so that an endless line cannot
+ * fill the memory.
+ */
 function keepRest(state: State, rest: Uint8Array): void {
   if (rest.length === 0) return;
   const size = state.eventBytes + state.pendingBytes + rest.length;
@@ -159,8 +165,8 @@ export function writeSse({ name, data }: Pick<SseEvent, "name" | "data">): strin
 }
 
 /**
- * Turns an object from a provider's client library back into the event that it came in. The event's name equals the object's
- * type.
+ * Turns an object from a provider's client library back into the server-sent event that contained it. The event's name equals the
+ * object's type.
  */
 export function eventOfObject(object: unknown): Pick<SseEvent, "name" | "data"> {
   const name = isObject(object) ? String(object["type"] ?? "") : "";

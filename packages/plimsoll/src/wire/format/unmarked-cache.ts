@@ -1,4 +1,6 @@
-/** The cache functions of wires on which Plimsoll sets no marks. On these wires a client can only mark parts of messages. */
+/**
+ * The cache functions of wires on which Plimsoll sets no cache marks. On these wires, a client can mark only parts of messages.
+ */
 
 import type { WireCache } from "./wire.ts";
 

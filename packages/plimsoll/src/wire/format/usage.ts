@@ -14,7 +14,7 @@ export function tokenFigure(value: JsonValue | undefined): number | undefined {
 
 /** The usage figures of one wire, before they are checked. */
 export interface Reported {
-  /** The sum of these is everything the model read, cached or not. */
+  /** Figures whose sum is the number of tokens that the model read, cached or not. */
   readonly input: readonly (JsonValue | undefined)[];
   readonly output: JsonValue | undefined;
   readonly cacheRead?: JsonValue | undefined;

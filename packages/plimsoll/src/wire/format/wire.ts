@@ -17,7 +17,7 @@ export interface FieldNames {
   /** Name of the array with the conversation. */
   readonly messages: string;
   readonly tools: string;
-  /** Absent if the system prompt is one of the messages. */
+  /** Name of the field with the system prompt. Absent on wires where the system prompt is one of the messages. */
   readonly system?: string;
   /** Names of the fields that limit the length of the answer. A body has at most one of them. */
   readonly output: readonly string[];
@@ -26,7 +26,7 @@ export interface FieldNames {
 /** Fields to set in a body, by name. */
 export type FieldValues = ReadonlyMap<string, JsonValue>;
 
-/** How many images and documents one request may contain. */
+/** Maximum number of images and documents in one request, and maximum size of a request that contains any, in bytes. */
 export interface MediaLimits {
   readonly maxCount: number;
   readonly maxBytes: number;
@@ -39,23 +39,23 @@ export type Profile = "mistral" | "deepseek";
 export interface WireRequest {
   readonly model: string;
   readonly maxOutputTokens?: number;
-  /** The part of the answer that may be thinking, if the body sets a budget for it. */
+  /** Maximum number of tokens of the answer that may be thinking, if the body sets a budget for thinking. */
   readonly thinkingTokens?: number;
   readonly messages: readonly Slice[];
-  /** System prompt outside the messages, and tool schemas. They fill the window before the conversation. */
+  /** The system prompt, if it is outside the messages, and the tool schemas. They come before the conversation in the window. */
   readonly system?: Slice;
   readonly tools?: Slice;
   /** The list of tools inside one of the messages, if the request itself has no list. */
   readonly toolsInMessage?: ToolsInMessage;
   /** The client's own name for the conversation, as `client:name`, if the body contains one. */
   readonly clientSession?: string;
-  /** Id of the earlier conversation that the provider keeps. The body contains only the new messages. */
+  /** Id of the earlier conversation, which the provider keeps. The body then contains only the new messages. */
   readonly continues?: string;
-  /** The provider does not keep the answer, so later requests cannot refer to it by its ids. */
+  /** True if the provider does not keep the answer. Later requests then cannot refer to the answer by its ids. */
   readonly isNotStored?: true;
   /**
-   * Plimsoll must not add its own tools, because the model may not choose freely among the tools, or gives several answers at
-   * once.
+   * True if Plimsoll must not add its own tools, because the model may not choose freely among the tools, or because it gives
+   * several answers at once.
    */
   readonly forbidsOwnTools?: true;
   /** Names of the tools in the request's tool choice. These tools must be sent. */
@@ -76,7 +76,7 @@ export interface AnswerError {
 
 /**
  * An upstream's answer, assembled from its JSON or its stream.
- * "cut": the stream ended before the provider said that it was done. `choices` has the part that arrived.
+ * "cut": the stream ended before the provider said that the answer was complete. `choices` contains the part that arrived.
  * "unread": the answer is not in this wire's format, or is too large to read. It was still passed on.
  */
 export interface Answer {
@@ -84,8 +84,8 @@ export interface Answer {
   /** The response object, as the provider's own client library would have built it. */
   readonly response?: JsonObject;
   /**
-   * The answer as a client sends it back in its history. There are several choices if the client asked for several. Each is a
-   * list of messages.
+   * The answer in the form in which a client sends it back in its history. Each choice is a list of messages. If the client asked
+   * for several answers, there are several choices.
    */
   readonly choices: readonly (readonly JsonObject[])[];
   readonly usage?: Usage;
@@ -99,7 +99,9 @@ export interface StreamEvent {
   readonly data: string;
 }
 
-/** Whether Plimsoll itself answers a call of this name, or a search for tools in the provider's own form. */
+/**
+ * Whether Plimsoll itself answers a call of this tool. `isToolSearch` is true for a search for tools in the provider's own form.
+ */
 export type IsOwn = (toolName: string, isToolSearch?: boolean) => boolean;
 
 /**
@@ -123,14 +125,14 @@ export type Progress = "opening" | "content" | "terminal";
 /** Contract: never throws, whatever an upstream sends. Unknown events are skipped. */
 export interface AnswerAccumulator {
   /**
-   * Returns "opening" until the model has said something. Returns "terminal" if the client considers the answer finished after
-   * this event, successfully or not.
+   * Returns "opening" until the first content from the model arrives. Returns "terminal" if the client considers the answer
+   * finished after this event, successfully or not.
    */
   take(event: StreamEvent): Progress;
   finish(): Answer;
 }
 
-/** Index of a part of a message. `inner` is the index of a part inside a tool result. */
+/** Place of a part in a message, by index. `inner` is the index of a part inside a tool result. */
 export interface PartPlace {
   readonly part: number;
   readonly inner?: number;
@@ -148,7 +150,7 @@ export interface SystemText {
   readonly mark?: JsonValue;
 }
 
-/** Joins a system prompt to one text, for wires without parts. */
+/** Joins the parts of a system prompt into one text, for wires on which a system prompt has no parts. */
 export function wholeSystem(system: string | readonly SystemText[]): string {
   return typeof system === "string" ? system : system.map(({ text }) => text).join("\n\n");
 }
@@ -159,15 +161,15 @@ export interface BodyParts {
   readonly messages: readonly JsonObject[];
   readonly tools: readonly ToolDefinition[];
   readonly maxOutputTokens: number;
-  /** The field of the wire's `fields.output` to use. Default: the first one. */
+  /** Name of the field that limits the answer: one of the wire's `fields.output`. Default: the first of them. */
   readonly outputField?: string;
   /** Further fields of the provider, such as `stream` or `temperature`. */
   readonly extra?: JsonObject;
 }
 
 /**
- * The provider's own way to defer tools. A tool that was found is shown at the place in the conversation where it was found, so
- * the list of tools never changes.
+ * The provider's own way to defer tools. When a search finds a tool, the provider shows the tool at that place in the
+ * conversation, so the list of tools never changes.
  */
 export interface NativeDeferral {
   /** Models that support this deferral, on the vendor's own servers. */
@@ -175,15 +177,18 @@ export interface NativeDeferral {
   /** Matches the error of a server that does not support this deferral. */
   readonly refusal: RegExp;
   /**
-   * Marks a tool in the list as deferred: the model does not see it until a search names it. Absent if deferred tools are left
-   * out of the list.
+   * Marks a tool in the list as deferred, so that the model does not see it until a search names it. Absent on wires where
+   * deferred tools are left out of the list.
    */
   defer?(tool: JsonObject): JsonObject;
-  /** Plimsoll's search tool in the provider's own form. Absent if it is a function like any other. */
+  /**
+   * Writes Plimsoll's search tool in the provider's own form. Absent if the provider treats the search tool like any other
+   * function.
+   */
   search?(tool: ToolDefinition): JsonObject;
   /** The content of the answer to a search that found these tools. Empty if the answer is a plain text. */
   found(tools: readonly JsonObject[]): readonly JsonObject[];
-  /** The tools that the answer to a search mentions only by name. They must be in the list. */
+  /** The tools that the answer to a search mentions only by name. The request's list of tools must contain these tools. */
   named?(message: JsonObject): readonly string[];
   /**
    * Rewrites a search, or the answer to one, for a model without this deferral or for tools that no longer exist. Returns the
@@ -192,11 +197,11 @@ export interface NativeDeferral {
   plain(message: JsonObject, isThere?: (name: string) => boolean): JsonObject;
 }
 
-/** How a provider counts a request without answering it. */
+/** The provider's way to count the tokens of a request without answering it. */
 export interface Counting {
-  /** Path of the counting endpoint, appended to the path of the model. */
+  /** Path of the counting endpoint. It is appended to the path of the conversation endpoint. */
   readonly path: string;
-  /** A body with system prompt and tools in the client's own bytes, and almost no conversation. */
+  /** Writes the body of a counting request: the client's system prompt and tools, byte for byte, and almost no conversation. */
   body(request: WireRequest, body: Uint8Array, slices: BodySlices): Uint8Array;
   read(answer: JsonValue): number | undefined;
 }
@@ -217,7 +222,7 @@ export interface WireBody {
   outputFields(body: Uint8Array, slices: BodySlices, output: OutputSize): FieldValues;
   /** Fields that forbid the model to call tools. */
   readonly noTools: FieldValues;
-  /** Fields that make the provider ignore the history that it keeps, so that the body contains the whole conversation. */
+  /** Fields that make the provider ignore the history that it keeps. They are for a body that contains the whole conversation. */
   readonly withoutServerSideHistory: FieldValues;
   /** Fields that make the provider store neither request nor answer. */
   readonly nothingKept: FieldValues;
@@ -225,11 +230,11 @@ export interface WireBody {
   readonly headers: readonly string[];
   /** The name under which the catalogue lists a model, if request headers select a variant of it. Otherwise undefined. */
   modelByHeaders(model: string, headers: Readonly<Record<string, string>>): string | undefined;
-  /** The limits for a model with this window. */
+  /** The media limits for a model with this window. */
   mediaLimits(window: number): MediaLimits;
-  /** The kind of stricter server that serves a target, if it does. `target` is `provider/model`. */
+  /** The profile of the server for this target, if that server is stricter than its vendor. `target` is `provider/model`. */
   profileOf(target: string): Profile | undefined;
-  /** How the provider counts tokens. Undefined if it cannot. */
+  /** The provider's way to count tokens. Undefined if the provider cannot count them. */
   readonly counting?: Counting;
 }
 
@@ -244,9 +249,11 @@ export interface WireMessages {
   identity(message: JsonObject, rules?: IdentityRules): string;
   /** Contract: never throws. Content that Plimsoll does not understand becomes an opaque part. */
   decode(message: JsonObject): Message;
-  /** Several neutral messages may become one message, as with parallel results, and one may become several. */
+  /**
+   * Several neutral messages may become one message of the wire, as parallel results do. One neutral message may become several.
+   */
   encode(messages: readonly Message[]): readonly JsonObject[];
-  /** A message written by hand, without the writer's own extra fields. */
+  /** Removes the extra fields that the author of a hand-written message has added as notes. */
   withoutNotes(message: JsonObject): JsonObject;
   toolCalls(message: JsonObject): readonly ToolCallPart[];
   /** Ids under which the provider keeps a message or an answer. A later request may use them. */
@@ -268,13 +275,13 @@ export interface WireEdit {
   readonly ownTextPlacement: "alone" | "inside";
   /** The message with Plimsoll's text at one of its ends. Undefined if the message cannot contain it there. */
   carryText(message: Uint8Array, own: OwnText, end: "first" | "last"): Uint8Array | undefined;
-  /** Joins two messages of the user's side, for wires on which roles must alternate. Undefined if they cannot be joined. */
+  /** Joins two user messages, for wires on which roles must alternate. Undefined if the messages cannot be joined. */
   joinMessages(first: Uint8Array, second: Uint8Array): Uint8Array | undefined;
 }
 
-/** The provider's cache: marks up to which a request is cached. */
+/** Reads and sets cache marks. A mark asks the provider to cache the request up to the mark. */
 export interface WireCache {
-  /** Name of the field that contains a cache mark. Anywhere else, the name occurs only inside texts. */
+  /** Name of the field that contains a cache mark. If the name occurs anywhere else in a body, it is inside a text. */
   readonly markField: string;
   /** The default cache mark, which asks the provider to cache everything up to the mark. Undefined if the wire has no marks. */
   readonly usualMark?: JsonObject;
@@ -303,16 +310,16 @@ export interface WireTools {
   decode(tool: JsonValue): ToolDefinition | undefined;
   /** The name by which the model calls a tool. Undefined for tools without a name. */
   nameOf(tool: JsonValue): string | undefined;
-  /** Named tools inside this one, as in a namespace. */
+  /** The named tools that this tool contains, if it is, for example, a namespace. */
   inside(tool: JsonValue): readonly JsonValue[];
   /** Maximum number of tools that the provider accepts. */
   readonly max?: number;
   /**
-   * Whether the client itself defers tools in the provider's way. That is so if this tool is deferred, or if it is the search
-   * tool.
+   * Whether this tool shows that the client itself defers tools in the provider's way. It does if it is deferred, or if it is the
+   * search tool.
    */
   isDeferring(tool: JsonValue): boolean;
-  /** How the provider defers tools itself. Undefined if it cannot. */
+  /** The provider's own way to defer tools. Undefined if the provider cannot defer tools. */
   readonly deferral?: NativeDeferral;
 }
 
@@ -329,7 +336,7 @@ export interface WireAnswer {
 /** Merges inner rounds, which the client does not see. */
 export interface WireRounds {
   open(isOwn: IsOwn): RoundMerger;
-  /** Merges rounds whose answers each came in one piece. */
+  /** Merges rounds whose answers came as JSON bodies and not as streams. */
   merge(responses: readonly [JsonObject, ...JsonObject[]], isOwn: IsOwn): JsonObject;
   /** The messages of an answer without calls of Plimsoll's tools. A message that becomes empty is left out. */
   withoutOwnCalls(messages: readonly JsonObject[], isOwn: IsOwn): readonly JsonObject[];

@@ -45,7 +45,7 @@ interface State {
   isDone: boolean;
 }
 
-/** Maximum number of parallel calls or choices. No provider allows as many, so anything beyond is ignored. */
+/** Maximum number of parallel calls or choices. No provider allows as many. A higher index is ignored. */
 const maxIndex = 4096;
 
 function openAnswer(): AnswerAccumulator {
@@ -63,7 +63,7 @@ function openAnswer(): AnswerAccumulator {
   };
 }
 
-/** The role and an empty text only open an answer. They do not count as something the model said. */
+/** The role and an empty text only open an answer. They are not content from the model. */
 function progressOf({ choices }: State): Progress {
   const hasSpoken = [...choices.values()].some(
     ({ message, calls, fields }) =>
@@ -104,7 +104,7 @@ function takeChoice(state: State, chunk: JsonObject): void {
   if (isObject(delta)) applyDelta(choice, delta);
 }
 
-/** Text fields are appended to and other fields are replaced. This includes fields that only compatible servers send. */
+/** Appends to text fields and replaces all other fields, including fields that only compatible servers send. */
 function applyDelta(choice: Choice, delta: JsonObject): void {
   const { tool_calls: calls, ...fields } = definedOnly(delta);
   for (const call of Array.isArray(calls) ? calls.filter(isObject) : []) applyCall(choice, call);

@@ -21,7 +21,7 @@ export const outputNames = ["max_completion_tokens", "max_tokens"];
 export const chatBody: WireBody = {
   read: readRequest,
   compose: composeBody,
-  // In a request body, the system prompt is one of the messages. Before the body is written, it may be a plain text.
+  // In a request body, the system prompt is one of the messages. Before Plimsoll writes the body, the prompt may be a plain text.
   decodeSystem: (system) => (typeof system === "string" ? [{ kind: "text", text: system }] : []),
   outputFields,
   noTools: new Map([["tool_choice", "none"]]),

@@ -125,7 +125,7 @@ function ownMessage(own: OwnText): JsonObject {
   return { role: "user", content: own.mark === undefined ? own.text : [textPart(own)] };
 }
 
-/** For servers that require strict turns. The text goes into the neighbouring user or tool message. */
+/** Puts Plimsoll's text into the neighbouring user or tool message, for servers on which roles must alternate. */
 function carryText(
   message: Uint8Array,
   own: OwnText,
@@ -139,7 +139,8 @@ function carryText(
   const parts = elements.get("content");
   const ours = JSON.stringify(textPart(own));
   if (parts === undefined) {
-    // The user's words stay a separate part. Results of strict servers are plain text.
+    // In a user message, the user's text stays a separate part. In a result, the texts are joined, because strict servers accept
+    // only a plain text there.
     return json["role"] === "user"
       ? carryBeside(message, content, ours, end)
       : carryInText(message, content, own.text, end);
@@ -182,7 +183,7 @@ function carryInText(
   return applySplices(message, [{ start: at, end: at, text: ours }]);
 }
 
-/** For servers that require strict turns. Joins two user messages, and keeps each text as a separate part. */
+/** Joins two user messages, for servers on which roles must alternate. Each text stays a separate part. */
 function joinMessages(first: Uint8Array, second: Uint8Array): Uint8Array | undefined {
   const [one, other] = [userParts(first), userParts(second)];
   if (one === undefined || other === undefined) return undefined;

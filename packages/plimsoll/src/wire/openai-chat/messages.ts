@@ -76,7 +76,7 @@ function plainContent(content: JsonValue | undefined): JsonValue | undefined {
 /** The fields that a message may have. All other fields are the writer's own notes. */
 const messageFields = ["role", "content", "name", "tool_calls", "tool_call_id", "refusal"];
 
-/** Removes the writer's notes. The `name` of a result counts as a note, because it only repeats the name of the tool. */
+/** Removes the writer's notes. Also removes the `name` of a result, because it only repeats the name of the tool. */
 function withoutNotes(message: JsonObject): JsonObject {
   const isResult = message["role"] === "tool";
   const names = isResult ? messageFields.filter((name) => name !== "name") : messageFields;
@@ -185,7 +185,8 @@ function mediaOfUrl(url: string): Media {
 }
 
 /**
- * Other wires split an answer into several messages. Here it must be one, because all its calls must come before their results.
+ * On other wires, an answer may be several messages. On this wire it must be one, because all its calls must come before their
+ * results.
  */
 function joinAnswers(messages: readonly Message[]): readonly Message[] {
   const joined: Message[] = [];

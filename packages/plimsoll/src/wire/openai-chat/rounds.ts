@@ -24,8 +24,8 @@ interface State {
   /** Number of calls that the client has seen. */
   calls: number;
   /**
-   * For each call of the current round, whether and where the client sees it. Calls of Plimsoll's tools are hidden. A call whose
-   * name has not arrived yet is undecided.
+   * For each call of the current round: the index that the client sees, or "own" for a hidden call of Plimsoll's tools, or
+   * "unnamed" for a call whose name has not arrived yet.
    */
   places: Map<number, Place>;
   sorter: CallSorter;
@@ -42,7 +42,7 @@ type Place =
   | { readonly kind: "own" }
   | { readonly kind: "unnamed"; readonly waiting: readonly JsonObject[] };
 
-/** A call whose name has not arrived after this many pieces counts as the client's. */
+/** If the name of a call has not arrived after this many pieces, Plimsoll passes the call on to the client. */
 const maxWaiting = 100;
 
 function openRounds(isOwn: IsOwn): RoundMerger {
@@ -124,15 +124,18 @@ function contentEvent(
   { chunk, choice, delta, kept }: ContentChunk,
 ): readonly StreamEvent[] {
   if (kept === delta && state.round === 0) return [event];
-  // Skips a chunk that only opens an answer, because the answer is already open, and a chunk that only contained a call of
-  // Plimsoll's tools.
+  // Skips two kinds of chunks: one that only opens an answer in a later round, when the answer is already open, and one that
+  // contained only a call of Plimsoll's tools.
   const isFrame = state.round > 0 && isSilent(kept);
   const isEmptied = kept !== delta && isSilent(kept) && kept["role"] === undefined;
   if (isFrame || isEmptied) return [];
   return [framed(state, event, withDelta(chunk, choice, kept))];
 }
 
-/** The first round already sent the role. Some clients would append the second role to the first. */
+/**
+ * Removes the role in later rounds. The first round has already sent it, and some clients would append the second role to the
+ * first.
+ */
 function withoutRole({ round }: State, delta: JsonObject): JsonObject {
   if (round === 0 || delta["role"] === undefined) return delta;
   const { role: _role, ...rest } = delta;
@@ -147,7 +150,7 @@ function isSilent(delta: JsonObject): boolean {
   });
 }
 
-/** Returns the same object if nothing has to change. */
+/** The delta without calls of Plimsoll's tools. Returns the same object if nothing has to change. */
 function keptDelta(state: State, delta: JsonObject, isOwn: IsOwn): JsonObject {
   const calls = delta["tool_calls"];
   if (!Array.isArray(calls)) return delta;
@@ -227,7 +230,7 @@ function end(state: State): readonly StreamEvent[] {
   });
 }
 
-/** The model may have stopped to make a call that the client never sees. */
+/** The model may have stopped for a call that the client never sees. The client then gets `stop` instead of `tool_calls`. */
 function finishReason({ finish_reason: reason }: JsonObject, hasCalls: boolean): JsonValue {
   return reason === "tool_calls" && !hasCalls ? "stop" : (reason ?? null);
 }
@@ -279,7 +282,7 @@ function calledName(call: JsonValue): string {
   return isObject(called) ? stringOr(called["name"], "") : "";
 }
 
-/** Joins messages the way a stream would: texts and lists grow, and other fields keep the last value. */
+/** Joins messages as a stream would: appends texts and lists, and uses the last value of every other field. */
 function joinMessages(messages: readonly JsonObject[]): JsonObject {
   const joined = new Map<string, JsonValue>();
   for (const [key, value] of messages.flatMap(Object.entries)) {

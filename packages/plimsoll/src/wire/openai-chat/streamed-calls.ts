@@ -6,7 +6,10 @@
 import { isObject, type JsonObject, numberOr, stringOr } from "../../message/json.ts";
 
 export interface CallSorter {
-  /** The number of the call that this piece belongs to: the server's own number, if it distinguishes the calls. */
+  /**
+   * The number of the call that this piece belongs to. It is the server's own number, if the server's numbers distinguish the
+   * calls.
+   */
   callOf(piece: JsonObject): number;
 }
 

@@ -33,14 +33,14 @@ export const responsesAnswer: WireAnswer = {
 type Fields = Record<string, JsonValue | undefined>;
 
 interface State {
-  /** The response from the last event that contained a complete response, without its output. */
+  /** The response object of the last event that contained one. `finish` replaces its output with `items`. */
   response: Fields | undefined;
   items: Map<number, Fields>;
   error: AnswerError | undefined;
   hasEnded: boolean;
 }
 
-/** Maximum number of items, parts or commands. No provider sends as many, so anything beyond is ignored. */
+/** Maximum number of items, parts or commands. No provider sends as many. A higher index is ignored. */
 const maxIndex = 4096;
 
 function openAnswer(): AnswerAccumulator {
@@ -111,7 +111,10 @@ function takeItem(state: State, event: JsonObject): void {
 
 interface Growing {
   readonly field: string;
-  /** The list of the item that contains the growing part, and the type of that part. */
+  /**
+   * Name of the list that contains the growing part, and the type of that part. Both are absent if the field grows in the item
+   * itself.
+   */
   readonly list?: string;
   readonly part?: string;
 }
@@ -179,7 +182,7 @@ function grow(item: Fields, { field, list, part }: Growing, verb: string, event:
 interface PartSought {
   readonly list: string;
   readonly index: JsonValue | undefined;
-  /** The part to create if it does not exist yet. Some servers never announce a part and send its text at once. */
+  /** The part to create if it does not exist yet. Some servers send the text of a part without announcing the part first. */
   readonly fresh: Fields;
 }
 
@@ -192,7 +195,7 @@ function partAt(item: Fields, { list, index, fresh }: PartSought): Fields | unde
   return isObject(part) ? part : undefined;
 }
 
-/** A list inside an item. This reader parsed the item itself and nobody else uses it, so the list may grow in place. */
+/** A list inside an item. The list may grow in place, because only this reader uses the item. */
 function listOf(item: Fields, field: string): (JsonValue | undefined)[] {
   const known = item[field];
   if (Array.isArray(known)) return known as JsonValue[];
@@ -253,7 +256,7 @@ function takeShellOutput(item: Fields, verb: string, event: JsonObject): void {
     entry[field] = stringOr(entry[field], "") + stringOr(delta[field], "");
 }
 
-/** `code` says more than `type`, which is `error` or the same for most errors. */
+/** Prefers `code` to `type`, because `type` is `error` or the same for most errors. */
 function readError(error: JsonValue | undefined): AnswerError {
   if (!isObject(error)) return { type: "error", message: stringOr(error, "") };
   return {
@@ -272,7 +275,7 @@ function finish(state: State): Answer {
   return { ...answer, outcome: state.hasEnded ? "message" : "cut" };
 }
 
-/** Statuses of responses that are incomplete: they run in the background or were cancelled there. */
+/** Statuses of incomplete responses, which still run in the background or were cancelled there. */
 const unfinished = new Set(["queued", "in_progress", "cancelled"]);
 
 function readAnswer(response: JsonValue): Answer {
@@ -298,7 +301,7 @@ function readResponse(response: JsonObject): Omit<Answer, "outcome"> {
   };
 }
 
-/** Removes fields that the provider's client library adds. The provider refuses them when they come back. */
+/** Removes fields that the provider's client library adds to an item. The provider refuses these fields in a request. */
 function withoutHelperFields(item: JsonObject): JsonObject {
   const { parsed_arguments: _arguments, ...rest } = item;
   const { content } = rest;

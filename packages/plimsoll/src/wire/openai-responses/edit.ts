@@ -41,7 +41,7 @@ function replaceArguments(message: Uint8Array, text: string): Splice | undefined
   return written && parseObject(text || "{}") && jsonText(written, text);
 }
 
-/** Types of outputs that may be plain text. Screenshots, outputs of a server and outputs of a search may not. */
+/** Types of outputs that may be plain text. Screenshots, outputs of a server and outputs of a search cannot be plain text. */
 const textOutputs = new Set([
   "function_call_output",
   "custom_tool_call_output",
@@ -53,7 +53,7 @@ function jsonText(slice: Slice, text: string): Splice {
   return { ...slice, text: JSON.stringify(text) };
 }
 
-/** A field that is a text counts as a single part. */
+/** Replaces a part of this field. If the field is a text, the whole text is part 0. */
 function replaceIn(
   message: Uint8Array,
   field: string,
@@ -97,8 +97,8 @@ function replacePart(
 }
 
 /**
- * The output has one entry per command, each with its outcome. All entries stay. The text goes into the given entry, or into the
- * first.
+ * A shell's output has one entry per command, each with its outcome. All entries stay. The text replaces the content of entry
+ * `inner`. If `inner` is undefined, the text goes into the first entry, and the content of the others is removed.
  */
 function replaceShellOutput(
   message: Uint8Array,

@@ -89,7 +89,7 @@ function encodeContent(part: Part, role: Role): readonly JsonValue[] {
   }
 }
 
-/** The provider refuses bytes without a file name. */
+/** The provider refuses the bytes of a document without a file name. */
 function encodeDocument(media: Media): JsonObject {
   const fields = encodeMedia(media, "file_data", "file_url");
   if (media.kind !== "base64") return fields;

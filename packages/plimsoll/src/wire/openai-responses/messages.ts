@@ -38,7 +38,7 @@ function typeOf(item: JsonObject): string {
 }
 
 /**
- * Fields that the provider adds to an answer and that clients may or may not send back. They name or explain, but have no
+ * Fields that the provider adds to an answer and that clients may or may not send back. They are names or explanations, not
  * content.
  */
 const volatileOfItems = new Set(["id", "parsed_arguments", "prompt_cache_breakpoint", "status"]);
@@ -69,7 +69,10 @@ function plainItem(item: JsonObject): JsonObject {
   }
 }
 
-/** Clients drop the readable part of reasoning. The provider reads the encrypted part, or the reasoning that it kept. */
+/**
+ * Leaves out the readable part of reasoning, because clients drop it. The provider reads only the encrypted part, or the
+ * reasoning that it has kept under the id.
+ */
 function plainReasoning(item: JsonObject, id: JsonValue | undefined): JsonObject {
   const { summary: _summary, content: _content, ...rest } = item;
   if (typeof item["encrypted_content"] === "string") return rest;
@@ -112,9 +115,8 @@ function decodeItem(item: JsonObject, type: string): Message {
   if (call !== undefined) return { role: "assistant", parts: [call] };
   const result = decodeResult(item, type);
   if (result !== undefined) return { role: "tool", parts: [result] };
-  // Items that are neither a person's words nor outputs of the client's tools were written by the provider, such as compactions
-  // and searches, or refer to such items. As assistant messages they never count as the user's words, and they stay with the
-  // reasoning that led to them.
+  // All other items were written by the provider, such as compactions and searches, or refer to such items. They become assistant
+  // messages, so that Plimsoll never takes them for the user's words and they stay with the reasoning that led to them.
   const role = item["role"] === undefined ? "assistant" : roleOf(item["role"]);
   const opaque: Part = { kind: "opaque", type: wholeItem + type, json: item };
   return { role, parts: [bringsTools(item) ? { ...opaque, isTools: true } : opaque] };
@@ -137,7 +139,7 @@ function decodeReasoning(item: JsonObject): Part {
   };
 }
 
-/** The fields with the arguments of the different calls, and the fields with their outputs. */
+/** Fields that contain the arguments of a call. Each type of call uses one of them. */
 const inputFields = ["arguments", "input", "action", "actions", "operation", "code"];
 
 const outputFields = ["output", "result", "tools"];
@@ -237,14 +239,20 @@ function decodeMedia(part: JsonObject, field: string): Media | undefined {
   return { kind: "base64", mediaType, data: url.slice(comma + 1) };
 }
 
-/** Calls that the client has to run itself. A program is run by the provider, and an approval runs nothing. */
+/**
+ * The calls that the client has to run itself. Programs are left out because the provider runs them, and approvals because they
+ * run nothing.
+ */
 function toolCalls(message: JsonObject): readonly ToolCallPart[] {
   const type = typeOf(message);
   const call = type.endsWith("_call") ? decodeCall(message, type) : undefined;
   return call === undefined ? [] : [call];
 }
 
-/** Leaves out two ids: a shell's output has the id of its call, and a reference has the id of another item. */
+/**
+ * Leaves out ids that belong to other items: the output of a shell has the id of its call, and a reference has the id of its
+ * target.
+ */
 function ownIds(message: JsonObject): readonly string[] {
   const type = typeOf(message);
   const isForeign = type === "item_reference" || type === "local_shell_call_output";

@@ -149,8 +149,8 @@ function frameOf(response: JsonObject): JsonObject {
 }
 
 /**
- * The response without Plimsoll's tools, because a response lists the tools of its request and the client does not know these.
- * Returns the same object if it lists none of them.
+ * The response without Plimsoll's tools. A response lists the tools of its request, but the client does not know Plimsoll's
+ * tools. Returns the same object if the response lists none of them.
  */
 function clientResponse(response: JsonObject, isOwn: IsOwn): JsonObject {
   const { tools } = response;
@@ -159,7 +159,7 @@ function clientResponse(response: JsonObject, isOwn: IsOwn): JsonObject {
   return kept.length === tools.length ? response : { ...response, tools: kept };
 }
 
-/** An event that contains the response so far. */
+/** Rewrites an event that contains the response so far, so that the client sees its own tools and continuous numbers. */
 function shownEvent(state: State, event: StreamEvent, json: JsonObject, isOwn: IsOwn): StreamEvent {
   const response = isObject(json["response"]) ? json["response"] : undefined;
   const clientsOwn = response && clientResponse(response, isOwn);
@@ -187,7 +187,10 @@ function lastEvent(state: State, event: StreamEvent, json: JsonObject, isOwn: Is
   });
 }
 
-/** The items of a final snapshot replace the items of its round, because they are in their final form. */
+/**
+ * All items that the client has seen. Items of the last response replace the streamed items of the same round, because they are
+ * in their final form.
+ */
 function outputOf({ items, places }: State, { output }: JsonObject): readonly JsonObject[] {
   const final = Array.isArray(output) ? output : [];
   const merged = [...items];
@@ -227,7 +230,9 @@ function withoutOwnCalls(messages: readonly JsonObject[], isOwn: IsOwn): readonl
   return messages.filter((item) => !isOwnItem(item, isOwn));
 }
 
-/** Drops reasoning that led only to calls of Plimsoll's tools. The provider refuses reasoning without the items after it. */
+/**
+ * Drops reasoning that led only to calls of Plimsoll's tools. The provider refuses reasoning if the items after it are missing.
+ */
 function withoutLookups(message: Uint8Array, inner: readonly Uint8Array[]): Uint8Array | "nothing" {
   const item = itemOf(message);
   if (item["type"] !== "reasoning") return message;
@@ -245,7 +250,7 @@ function isNoThought({ type }: JsonObject): boolean {
   return type !== "reasoning";
 }
 
-/** Compares the content and the id, because clients that store nothing at the provider leave the id out. */
+/** Reasoning is the same if the content or the id is the same. Clients that store nothing at the provider leave the id out. */
 function isSameThought(one: JsonObject, other: JsonObject): boolean {
   const isSame = (field: string): boolean =>
     one[field] !== undefined && one[field] !== null && one[field] === other[field];
@@ -260,7 +265,10 @@ const answersOf: ReadonlyMap<string, string> = new Map([
 
 const answerTypes: ReadonlySet<string> = new Set(answersOf.values());
 
-/** The items contain results of Plimsoll's tools only, so a call with a result is Plimsoll's. */
+/**
+ * Whether the call is Plimsoll's. The inner items contain only results of Plimsoll's tools, so a call with a result is
+ * Plimsoll's.
+ */
 function isAnswered(
   { type, call_id: call }: JsonObject,
   innerItems: readonly JsonObject[],

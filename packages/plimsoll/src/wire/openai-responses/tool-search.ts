@@ -1,6 +1,6 @@
 /**
  * The OpenAI Responses wire: a tool search that the sender of the request runs itself ("Tool search" guide, client-executed,
- * 2026-11). The search is its own item. Its output contains the full tools, which can be called from then on.
+ * 2026-11). The search is an item of its own. Its output contains the full tools, which the model can call from then on.
  */
 
 import {
@@ -18,7 +18,8 @@ const callType = "tool_search_call";
 const outputType = "tool_search_output";
 
 export const responsesDeferral: NativeDeferral = {
-  // From gpt-5.4 on ("Tool search" guide, 2026-11). The smallest models reportedly do not support it (dust-tt/dust#29233).
+  // Models from gpt-5.4 on support this ("Tool search" guide, 2026-11). The smallest models reportedly do not
+  // (dust-tt/dust#29233).
   models: /^gpt-(?:5\.(?:[4-9]|[1-9]\d)|[6-9])(?!\d)(?!.*nano)/,
   refusal: /defer_loading|tool_search/,
   search: ({ description, parameters }) => ({
@@ -51,7 +52,7 @@ function plainSearch(item: JsonObject): JsonObject {
     : item;
 }
 
-/** Lists only names. For a provider without tool search, the tools themselves are in the list of tools. */
+/** Lists only the names of the tools. For a provider without tool search, the tools themselves are in the list of tools. */
 function foundText(tools: JsonValue | undefined): string {
   const names = (Array.isArray(tools) ? tools : []).filter(isObject).map(({ name }) => name);
   return names.length === 0
@@ -59,7 +60,7 @@ function foundText(tools: JsonValue | undefined): string {
     : toolSearchTexts.found(names.map(String));
 }
 
-/** A search that the provider runs itself is not a call, because it needs no answer. */
+/** Whether the item is a search that needs an answer. A search that the provider runs itself needs none. */
 export function isToolSearch({ type, execution }: JsonObject): boolean {
   return type === callType && execution !== "server";
 }

@@ -16,7 +16,7 @@ export const responsesTools: WireTools = {
   deferral: responsesDeferral,
 };
 
-/** Without `strict: false`, this wire would apply a stricter schema than the others. */
+/** Sets `strict: false`, because otherwise the provider would apply a stricter schema than on other wires. */
 export function encodeTool(tool: ToolDefinition): JsonObject {
   const { name, description, parameters } = tool;
   const described = description === undefined ? {} : { description };
@@ -29,9 +29,8 @@ const itemsLookedAt = 16;
 const itemType = "additional_tools";
 
 /**
- * The first item that contains tools (`ResponseInputItem.AdditionalTools` of OpenAI's SDK). Next to such an item, OpenAI's models
- * also accept a list of tools, but a request of Codex in its "lite" form must not have one. So Plimsoll's tools go into the item
- * as well.
+ * The first item that contains tools (`ResponseInputItem.AdditionalTools` of OpenAI's SDK). OpenAI's models accept a list of
+ * tools next to such an item, but a "lite" request of Codex must not have that list. So Plimsoll's tools go into the item too.
  */
 export function additionalTools(
   body: Uint8Array,
@@ -71,7 +70,7 @@ function decodeTool(tool: JsonValue): ToolDefinition | undefined {
   return { ...decoded, description: [decoded.description ?? "", ...lines].join("\n").trim() };
 }
 
-/** Whether the client itself defers this tool or one inside it, or whether this is the search tool. */
+/** True if the client itself defers this tool or a tool inside it, or if this is the search tool. */
 function isDeferring(tool: JsonValue): boolean {
   const isOwn =
     isObject(tool) && (tool["defer_loading"] === true || tool["type"] === "tool_search");

@@ -5,8 +5,8 @@ import type { Finding, RuleInput, Rules } from "../rules/rule.ts";
 import { betaList, betasOf, counterparts, type Turn, turnsOf } from "./turns.ts";
 
 /**
- * A22: the beta that each block needs. Betas are named without their date, because a later version of a beta also allows the
- * block.
+ * A22: the beta that each type of block needs. Betas are named without their date, because a later version of a beta also allows
+ * the block.
  */
 const betaOfBlock: Readonly<Record<string, string>> = {
   compaction: "compact-",
@@ -15,14 +15,17 @@ const betaOfBlock: Readonly<Record<string, string>> = {
   tool_removal: "mid-conversation-tool-changes-",
 };
 
-/** A24: the betas of each body field. One of them is enough. */
+/** A24: the betas that allow each body field. One of them is enough. */
 const betasOfField: Readonly<Record<string, readonly string[]>> = {
   context_management: ["context-management-", "compact-"],
   mcp_servers: ["mcp-client-"],
   fallbacks: ["server-side-fallback-"],
 };
 
-/** A22: compaction, fallback, tool_addition and tool_removal blocks stay verbatim, and come with their beta header. */
+/**
+ * A22: compaction, fallback, tool_addition and tool_removal blocks stay unchanged, and the request has the beta header that they
+ * need.
+ */
 function* betaBlocksFit(input: RuleInput): Generator<Finding> {
   yield* blocksWithoutBeta(input);
   if (input.original === undefined) return;
@@ -61,7 +64,7 @@ function betaBlocks(turn: Turn): readonly string[] {
   return turn.blocks.filter(isOfBeta).map((block) => canonical(block, cacheMarks));
 }
 
-/** A24: body fields and their beta headers come together. Unknown betas are kept. */
+/** A24: a body field that needs a beta comes with the beta's header. Unknown betas are kept. */
 function* fieldsAndBetasMatch(input: RuleInput): Generator<Finding> {
   const betas = betasOf(input);
   if (betas === undefined) return;

@@ -8,7 +8,7 @@ import { isThinking, turnsOf } from "./turns.ts";
 
 const mostMarks = 4;
 
-/** All places for marks, in the order in which the server reads them. */
+/** All items that may have a cache mark, in the order in which the server reads them. */
 function* markable(body: JsonObject): Generator<Placed> {
   yield* placed(body["tools"], "/tools");
   yield* placed(body["system"], "/system");

@@ -19,7 +19,7 @@ function* beginsWithUser({ body }: RuleInput): Generator<Finding> {
     yield { rule: "A1", message: "the first message is not from the user", place: first.place };
 }
 
-/** A2: user and assistant messages alternate strictly in a request that Plimsoll sends. System messages do not count. */
+/** A2: user and assistant messages alternate strictly in a request that Plimsoll sends. System messages are ignored. */
 function* rolesAlternate({ body }: RuleInput): Generator<Finding> {
   const turns = turnsOf(body).filter((turn) => turn.role !== "system");
   for (const [index, turn] of turns.entries())
@@ -57,7 +57,7 @@ function* textIn(blocks: Iterable<Placed>): Generator<Placed> {
   for (const block of blocks) if (block.item["type"] === "text") yield block;
 }
 
-/** A19: system messages inside the conversation are allowed for the model, and have the right position and content. */
+/** A19: the model accepts system messages inside the conversation, and each has the right position and content. */
 function* systemMessagesFit({ body }: RuleInput): Generator<Finding> {
   const turns = turnsOf(body);
   const isSupported = isModelIn(body["model"], systemMessageSupported);

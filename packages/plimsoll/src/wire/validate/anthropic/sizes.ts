@@ -8,12 +8,14 @@ import { turnsOf } from "./turns.ts";
 const mostMessages = 100_000;
 const mostCharacters = 32 * 1024 * 1024;
 const mostPixels = 8000;
-/** If there are more images than this, each must be smaller. */
+/** If a request has more images than this, a lower pixel limit applies to each image. */
 const manyImages = 20;
 const mostPixelsOfMany = 2000;
 const mediaTypes = ["image/jpeg", "image/png", "image/gif", "image/webp"];
 
-/** A25: at most 100,000 messages, 32 MB, 100 or 600 images, and 8000 or 2000 pixels per side. Four media types. */
+/**
+ * A25: at most 100,000 messages, 32 MB, 100 or 600 images, and 8000 or 2000 pixels per side. Only four media types are accepted.
+ */
 function* sizesFit({ body, bodyText }: RuleInput): Generator<Finding> {
   const turns = turnsOf(body);
   if (turns.length > mostMessages)
@@ -42,7 +44,7 @@ function imagesOf(block: JsonObject): readonly JsonObject[] {
   return objectsOf(block["content"]).filter((item) => item["type"] === "image");
 }
 
-/** The longer side of a PNG or GIF, whose size is at a fixed place. 0 for everything else. */
+/** The longer side of a PNG or GIF image in pixels, read from a fixed position of the data. 0 for all other formats. */
 function longestSide(data: string): number {
   const bytes = firstBytes(data, 24);
   const at = (index: number) => bytes[index] ?? 0;

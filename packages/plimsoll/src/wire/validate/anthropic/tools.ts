@@ -17,7 +17,7 @@ function* callsAreAnswered({ body }: RuleInput): Generator<Finding> {
   }
 }
 
-/** A4: every tool_result has its tool_use in the previous message, and there is only one per call. */
+/** A4: every tool_result has its tool_use in the previous message, and no call has two results. */
 function* resultsHaveCalls({ body }: RuleInput): Generator<Finding> {
   const turns = turnsOf(body);
   for (const turn of turns) {
@@ -72,7 +72,7 @@ function* toolNamesFit({ body }: RuleInput): Generator<Finding> {
   }
 }
 
-/** A21: server tool results follow their use in the same assistant message, and encrypted fields stay verbatim. */
+/** A21: the result of a server tool follows its call in the same assistant message, and encrypted fields stay unchanged. */
 function* serverResultsFit({ body, original }: RuleInput): Generator<Finding> {
   const sealed = original === undefined ? undefined : sealedResults(original);
   for (const turn of turnsOf(body)) {

@@ -16,7 +16,7 @@ export function turnsOf(body: JsonObject): readonly Turn[] {
   }));
 }
 
-/** A string counts as one text block. */
+/** The blocks of a message's content. A plain string becomes one text block. */
 export function blocksOf(content: Field): readonly JsonObject[] {
   return typeof content === "string" ? [{ type: "text", text: content }] : objectsOf(content);
 }
@@ -29,12 +29,12 @@ export function isThinking(block: JsonObject | undefined): boolean {
   return block?.["type"] === "thinking" || block?.["type"] === "redacted_thinking";
 }
 
-/** The result of a tool that the provider ran. It is in the assistant message. */
+/** Whether the block is the result of a tool that the provider ran. Such results are in assistant messages. */
 export function isServerResult(block: JsonObject | undefined): boolean {
   return /._tool_result$/.test(String(block?.["type"]));
 }
 
-/** The assistant messages after the last user message without results. The provider treats them as one turn. */
+/** The assistant messages after the last user message that contains no results. The provider treats them as one turn. */
 export function latestTurn(turns: readonly Turn[]): readonly Turn[] {
   const isStart = (turn: Turn) =>
     turn.role === "user" && blocksOfType(turn, "tool_result").length === 0;

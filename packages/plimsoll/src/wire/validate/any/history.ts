@@ -82,7 +82,7 @@ interface Repeated {
   readonly before: string | undefined;
 }
 
-/** The messages of the last request that this one must repeat. */
+/** The messages of the last request that the new request must repeat. */
 function* repeated(
   input: RuleInput,
   original: JsonObject,

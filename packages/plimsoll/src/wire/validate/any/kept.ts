@@ -56,8 +56,8 @@ function partIndex(wire: RuleInput["wire"], body: JsonObject): PartIndex {
 }
 
 /**
- * Finds the part that a client's part became. It must be called for all parts of the client in order. If several parts are equal
- * and some of them are gone, it cannot tell which of them are gone.
+ * Returns a function that finds a part of the client's body in the edited body. Call it for all parts of the client's body in
+ * order. If several parts are equal and some of them are gone, it cannot tell which of them are gone.
  */
 function finder(before: PartIndex, after: PartIndex): (part: JsonObject) => Found | undefined {
   const asked = new Map<string, number>();

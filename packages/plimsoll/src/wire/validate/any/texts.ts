@@ -53,7 +53,8 @@ function base64Of(value: JsonObject): readonly string[] {
 }
 
 /**
- * Only a text longer than this may be replaced by an excerpt, because such a text may leave no room for an answer. In characters.
+ * Maximum length of a user's text that must stay complete, in characters. A longer text may leave no room for an answer, so an
+ * excerpt may replace it.
  */
 const longestWords = 2000;
 const beginningCharacters = 200;
@@ -76,7 +77,10 @@ function containsWords(spokenWords: readonly string[], words: readonly string[])
   );
 }
 
-/** X5: the last real user message is kept verbatim. A summary may come before it in the same message. X6 covers unknown parts. */
+/**
+ * X5: the last real user message is kept verbatim. A summary may come before it in the same message. Rule X6 covers unknown
+ * parts.
+ */
 function* lastWordsStay({ wire, body, original }: RuleInput): Generator<Finding> {
   const spoken = (of: JsonObject | undefined) =>
     messagesOf(wire, of).filter(({ item }) => isFromUser(wire, item));

@@ -1,4 +1,4 @@
-/** OpenAI Chat Completions: arguments of calls stay as the model wrote them, except for old ones that an edit shortens. */
+/** OpenAI Chat Completions: arguments of calls stay as the model wrote them, except that an edit may shorten old arguments. */
 import { isObject, type JsonObject, parseObject } from "../../../message/json.ts";
 import { canonical, type Field, isGiven, listOf, objectOf } from "../rules/fields.ts";
 import type { Finding, RuleInput, Rules } from "../rules/rule.ts";
@@ -8,7 +8,7 @@ import { callsOf, chatMessages } from "./chat.ts";
 const newestExchanges = 10;
 /** Strings with at most this many characters are never shortened. */
 const longestKeptCharacters = 200;
-/** Begins a text that replaces omitted content. As a field name, it says that members of an object were omitted. */
+/** The beginning of a text that replaces omitted content. As a field name, it means that members of an object were omitted. */
 const gap = "…";
 
 /** C5: arguments are a string with the model's exact bytes. */
@@ -24,7 +24,7 @@ function* argumentsAreExact(input: RuleInput): Generator<Finding> {
   }
 }
 
-/** Counts exchanges in the client's body, because an edit may have removed some. */
+/** The calls of the newest exchanges. The exchanges are counted in the client's body, because an edit may have removed some. */
 function newestCalls(body: JsonObject): ReadonlySet<Field> {
   const exchanges = chatMessages(body).filter(({ item }) => callsOf(item).length > 0);
   const newest = exchanges.slice(-newestExchanges).flatMap(({ item }) => callsOf(item));
@@ -80,7 +80,7 @@ function isShortened(before: Field, after: Field): boolean {
   return sameKeys && Object.keys(before).every((key) => isShortened(before[key], after[key]));
 }
 
-/** Whether everything that is left was there before, in the same order: members, elements, parts of long strings. */
+/** Whether `after` contains only content of `before`, in the same order: members, elements, and parts of long strings. */
 function isExcerpt(before: Field, after: Field): boolean {
   if (typeof before === "string" && typeof after === "string" && before !== after)
     return after.length <= before.length && after.includes(gap);

@@ -22,7 +22,7 @@ function* mistralFits(body: JsonObject): Generator<Finding> {
   }
 }
 
-/** User and assistant messages alternate. Calls and their results do not count. */
+/** User and assistant messages alternate. Calls and their results are ignored. */
 function* alternates(body: JsonObject): Generator<Finding> {
   const isCounted = ({ item }: Placed) =>
     item["role"] === "user" || (item["role"] === "assistant" && callsOf(item).length === 0);

@@ -8,7 +8,7 @@ function isReasoning(item: JsonObject | undefined): boolean {
   return item?.["type"] === "reasoning";
 }
 
-/** Whether the model wrote the item. Outputs of the client's tools do not count. */
+/** Whether the model wrote the item. False for outputs of the client's tools. */
 function isOfAssistant(item: JsonObject | undefined): boolean {
   if (item === undefined) return false;
   const type = item["type"] ?? "message";

@@ -58,8 +58,8 @@ const otherPairs: readonly (readonly [call: string, output: string])[] = [
 ];
 
 /**
- * R3: custom, shell, patch, computer and client tool_search calls have their outputs, and vice versa. Items that the server ran
- * need no counterpart.
+ * R3: custom, shell, patch, computer and client tool_search calls have their outputs, and vice versa. Calls and outputs
+ * of the server need no counterpart.
  */
 function* otherCallsArePaired({ body }: RuleInput): Generator<Finding> {
   const isOfServer = (item: JsonObject) =>
@@ -76,7 +76,9 @@ function* otherCallsArePaired({ body }: RuleInput): Generator<Finding> {
   }
 }
 
-/** R7: previous_response_id and conversation exclude each other. They may only be dropped if the history is expanded. */
+/**
+ * R7: previous_response_id and conversation exclude each other. An edit may drop them only if it adds their history to the input.
+ */
 function* serverHistoryStays({ body, original }: RuleInput): Generator<Finding> {
   if (isGiven(body["previous_response_id"]) && isGiven(body["conversation"]))
     yield { rule: "R7", message: "previous_response_id and conversation are both set", place: "/" };
@@ -101,7 +103,9 @@ function* compactionStays({ body, original }: RuleInput): Generator<Finding> {
 
 const mostNewBreakpoints = 4;
 
-/** R9: cache breakpoints have the mode explicit and the ttl 30m. A request adds at most 4 new ones and keeps the key. */
+/**
+ * R9: cache breakpoints have the mode explicit and the ttl 30m. A request adds at most 4 breakpoints and keeps prompt_cache_key.
+ */
 function* breakpointsFit({ body, original }: RuleInput): Generator<Finding> {
   const ttl = objectOf(body["prompt_cache_options"])["ttl"];
   if (isGiven(ttl) && ttl !== "30m")

@@ -35,7 +35,7 @@ export function partsOf(message: JsonObject): readonly JsonObject[] {
   return [...answer, ...parts, ...objectsOf(message["tool_calls"])];
 }
 
-/** Results answer calls. They are not words of the user. */
+/** Whether the part is the result of a call. The user did not write it. */
 export function isResult(part: JsonObject): boolean {
   return part["type"] === "tool_result" || isGiven(part["functionResponse"]);
 }

@@ -15,7 +15,7 @@ export function objectOf(value: unknown): JsonObject {
   return isObject(value) ? value : {};
 }
 
-/** Absent and null mean the same to providers. */
+/** Whether a field has a value. Providers treat null like an absent field. */
 export function isGiven(value: Field): value is JsonValue {
   return value !== undefined && value !== null;
 }

@@ -4,14 +4,14 @@ import { readSlices, type Slice } from "../../format/slices.ts";
 
 export interface BodyTexts {
   readonly fields: ReadonlyMap<string, string>;
-  /** Empty if the field is not an array. */
+  /** The texts of the field's elements. Empty if the field is not an array. */
   elements(field: string): readonly string[];
 }
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
-/** The text must be a JSON object. */
+/** `text` must be the text of a JSON object. */
 export function bodyTexts(text: string): BodyTexts {
   const bytes = encoder.encode(text);
   const { fields, elements } = readSlices(bytes);

@@ -1,6 +1,6 @@
 /**
- * The input and the result of the validator. Apart from finding slices, it shares no code with the rest of wire/, so that the
- * same error cannot be in both.
+ * The input and the result of the validator. Except for the code that finds slices, the validator shares no code with the rest of
+ * wire/, so that the same error cannot be in both.
  */
 import type { JsonObject } from "../../../message/json.ts";
 
@@ -8,13 +8,15 @@ export type ValidatedWire = "anthropic" | "openai-chat" | "openai-responses" | "
 
 export interface Finding {
   readonly rule: string;
-  /** Contains no position, so that the same violation has the same message before and after an edit. */
+  /**
+   * The violation in words. It contains no position, so that the same violation has the same message before and after an edit.
+   */
   readonly message: string;
   /** JSON pointer into the body. */
   readonly place?: string;
 }
 
-/** Everything that a rule may look at. A rule that needs an absent field finds nothing. */
+/** The data that rules may look at. If a field is absent, the rules that need it report nothing. */
 export interface RuleInput {
   readonly wire: ValidatedWire;
   readonly body: JsonObject;
@@ -29,15 +31,15 @@ export interface RuleInput {
   readonly previousSent?: JsonObject;
   readonly previousSentText?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Model name from the URL. Only for Gemini. */
+  /** Model name from the URL. Set only for Gemini. */
   readonly model?: string;
-  /** The provider whose rules apply. Only for OpenAI Chat. Default: OpenAI. */
+  /** The provider whose rules apply. Set only for OpenAI Chat. Default: OpenAI. */
   readonly profile?: "openai" | "mistral" | "deepseek" | "strict-alternation";
   /** Ids that Plimsoll invented. */
   readonly synthetic?: readonly string[];
   /**
-   * Index in `body` of the first message that a new edit or revert touches. Rules X1–X3 apply to the messages before it. -1 if
-   * system prompt or tools were touched.
+   * Index in `body` of the first message that a new edit or revert touches. Rules X1–X3 apply to the messages before it. -1 means
+   * that the edit touches the system prompt or the tools.
    */
   readonly editedFrom?: number;
   /** Ids of the calls whose arguments an edit changed. If absent, an edit may have changed any call. */
