@@ -1,4 +1,4 @@
-/** How much of the window the answers of Plimsoll's own tools may take. */
+/** How much of the window all answers of Plimsoll's own tools may take together. */
 
 /**
  * An answer may take at most these shares of the limit and of the free room. The second share is below 1 because counts are not
