@@ -4,7 +4,7 @@
  */
 
 import { z } from "zod";
-import { usualThresholds } from "../budget/thresholds.ts";
+import { usualThresholds, usualToolShare } from "../budget/thresholds.ts";
 import { breakingStrategy } from "./breaking-strategy.ts";
 import { http, provider, schemaFactor, share, tokens, usd } from "./providers.ts";
 
@@ -233,7 +233,7 @@ export const configSchema = z.strictObject({
         .optional(),
       tool_deferral_threshold: share
         .describe(
-          "Share of the limit that tools may take before some are deferred. 1 means never. Default: 0.1.",
+          `Share of the limit that tools may take before some are deferred. 1 means never. Default: ${usualToolShare}.`,
         )
         .optional(),
     })

@@ -5,6 +5,7 @@
  * again.
  */
 
+import { usualToolShare } from "../../budget/thresholds.ts";
 import type { Config } from "../../config/schema.ts";
 import type { NewEdit, ToolSelection } from "../../message/edit.ts";
 import {
@@ -30,7 +31,6 @@ import type { Catalogue } from "../tools/catalogue.ts";
 import { isNeeded, type OwnOffer } from "../tools/own-tools-offer.ts";
 import type { Compaction } from "./compaction.ts";
 
-const usualShare = 0.1;
 /** The note text of a selection that defers no tools. */
 const nothingDeferred = "";
 /** Share of the tools' room that the first selection may fill. The remaining room is for tools that the model finds later. */
@@ -40,7 +40,7 @@ const triesMax = 4;
 
 /** Maximum number of tokens that all tools of a request may take. */
 export function mostToolTokens({ agent }: Config, limitTokens: number): number {
-  return Math.floor(limitTokens * (agent?.tool_deferral_threshold ?? usualShare));
+  return Math.floor(limitTokens * (agent?.tool_deferral_threshold ?? usualToolShare));
 }
 
 function mostIn(world: Pick<ToolWorld, "config">, draft: Draft): number {
