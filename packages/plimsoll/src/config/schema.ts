@@ -82,7 +82,7 @@ const contextConfig = z.strictObject({
 const summariser = z
   .strictObject({
     provider: z
-      .enum(["anthropic", "openai", "compatible", "ollama"])
+      .enum(["anthropic", "openai", "gemini", "compatible", "ollama"])
       .describe("The provider of the model."),
     model: z.string().describe("The name of the model."),
     baseUrl: http.describe("Address of the server. Default: the vendor's address.").optional(),

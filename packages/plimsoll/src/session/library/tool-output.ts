@@ -20,10 +20,10 @@ export function outputOf(given: unknown): Output {
 }
 
 export function resultMessage(
-  { id }: Pick<ToolCallPart, "id">,
+  { id, name }: Pick<ToolCallPart, "id" | "name">,
   { content, isError }: Output,
 ): Message {
-  return { role: "tool", parts: [{ kind: "tool-result", callId: id, content, isError }] };
+  return { role: "tool", parts: [{ kind: "tool-result", callId: id, name, content, isError }] };
 }
 
 /** Size of the result's texts in bytes. */

@@ -43,6 +43,8 @@ export interface Incoming {
   readonly provider: string;
   readonly wire: Wire;
   readonly body: Uint8Array;
+  /** The model, if the path of the request names it. */
+  readonly model?: string;
   readonly hints: SessionHints;
   readonly priority?: 1 | 2 | 3;
   /** Whether Plimsoll sends the request as it came. The request is still recorded and measured. */

@@ -183,7 +183,7 @@ export function composeRequest(
   const place = toolsPlace(request, serverSideCount);
   const changes = place ? withToolsInMessage(wanted, place, path.bytesAt(place.message)) : wanted;
   const isList = slices.elements.has(wire.fields.messages) || changes.patches.length === 0;
-  if (serverSideCount === 0 && isList) return patchBody(body, slices, wire.fields, changes);
+  if (serverSideCount === 0 && isList) return patchBody(body, slices, wire, changes);
   // Plimsoll writes a conversation out in full if it is not a list, or if the body has only part of it.
   const fields = new Map(changes.fields);
   if (serverSideCount > 0)
@@ -192,7 +192,7 @@ export function composeRequest(
   const elements = Array.from({ length: path.length }, (_, index) =>
     asElement(wire, path.bytesAt(index)),
   );
-  return expandBody(body, slices, wire.fields, { ...changes, fields, elements });
+  return expandBody(body, slices, wire, { ...changes, fields, elements });
 }
 
 function outputOf(maxTokens: number, thinkingTokens: number | undefined): OutputSize {
