@@ -165,5 +165,5 @@ export const rooms = [
   ["cli", "main.ts", "The command line"],
 ].map(([name, front, purpose, isPure = false]) => ({ name, front, purpose, isPure }));
 
-/** Maximum number of files in a room, without tests. */
+/** Maximum number of files in a room. Tests are not counted. */
 export const mostFiles = 25;

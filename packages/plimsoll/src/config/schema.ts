@@ -240,7 +240,7 @@ export const configSchema = z.strictObject({
     .describe("How full a window may get, and what is removed first.")
     .optional(),
   context_config: contextConfig
-    .describe("Limits in addition to the window, and strategies.")
+    .describe("Strategies, and limits that apply in addition to the window.")
     .optional(),
   embedder: z
     .union([

@@ -1,4 +1,4 @@
-/** Converts appended messages, in any wire format or the neutral form, into messages of one wire. */
+/** Converts appended messages, in any wire format or in Plimsoll's neutral form, into messages of one wire. */
 
 import { errorMessage, PlimsollError } from "../../message/error.ts";
 import { isObject, type JsonObject } from "../../message/json.ts";
@@ -16,7 +16,7 @@ export function checkMessage(message: unknown): JsonObject | Message {
   } catch (cause) {
     throw usage(`append accepts only values that JSON can represent: ${errorMessage(cause)}.`);
   }
-  throw usage("append accepts a message object, in any wire format or the neutral form.");
+  throw usage("append accepts a message object, in any wire format or in Plimsoll's neutral form.");
 }
 
 /**

@@ -64,6 +64,6 @@ export interface OpenTurn {
   readonly draft: Draft;
   readonly placed: Placed;
   readonly isBypassed?: boolean;
-  /** Whether the caller may never return with an answer. Such a turn ends at the latest when Plimsoll shuts down. */
+  /** True if the caller possibly never returns with an answer. Such a turn ends at the latest when Plimsoll shuts down. */
   readonly isLeftOpen?: boolean;
 }

@@ -113,7 +113,10 @@ interface ServerSideBodies {
   load(): Promise<void>;
 }
 
-/** Loads messages that the client only names, or that the provider stores, from Plimsoll's store. */
+/**
+ * Loads messages that the request does not contain: the client refers to them by id, or leaves them out because the provider
+ * keeps them. Plimsoll reads them from its own store.
+ */
 function serverSideBodies(
   store: DraftingWorld["store"],
   { record }: Pick<SessionLog, "record">,
