@@ -14,6 +14,7 @@ const models: Readonly<Record<WireName, string>> = {
   anthropic: "claude-sonnet-4-5",
   "openai-chat": "gpt-4.1",
   "openai-responses": "gpt-4.1",
+  gemini: "gemini-2.5-pro",
 };
 
 /** The catalogue of the cases, with names as MCP clients give them. */

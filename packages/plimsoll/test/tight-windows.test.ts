@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { diceOf } from "../demo/dice.ts";
-import { called, OUTPUT_FIELD, result, tool } from "./generate/bodies.ts";
+import { called, limitedTo, limitIn, result, tool } from "./generate/bodies.ts";
 import { WIRES } from "./generate/conversations.ts";
 import { reply, text } from "./harness/answer.ts";
 import type { JsonObject } from "./harness/json.ts";
@@ -36,7 +36,7 @@ describe.each(WIRES)("%s", (wire) => {
   const send = (name: string, messages: readonly JsonObject[], fields: JsonObject = {}) =>
     ask(service.url, {
       wire,
-      body: { ...bodyOf(wire, [...messages]), [OUTPUT_FIELD[wire]]: 2_000, ...fields },
+      body: { ...bodyOf(wire, [...messages]), ...limitedTo(wire, 2_000), ...fields },
       headers: { "x-plimsoll-session": `${wire} ${name}` },
     });
   const lastSent = (): JsonObject =>
@@ -45,11 +45,11 @@ describe.each(WIRES)("%s", (wire) => {
   test("an answer longer than the window: what is left is asked for, and the client is told", async () => {
     const before = upstream.requests.length;
     const asked = await send("long answer", [{ role: "user", content: "Write a book." }], {
-      [OUTPUT_FIELD[wire]]: 64_000,
+      ...limitedTo(wire, 64_000),
     });
     expect(asked.status).toBe(200);
     expect(upstream.requests.length - before).toBe(1);
-    const sent = Number(lastSent()[OUTPUT_FIELD[wire]]);
+    const sent = limitIn(wire, lastSent());
     expect(sent).toBeLessThan(WINDOW);
     expect(asked.headers.get("x-plimsoll-max-tokens")).toBe(`64000;${sent}`);
     expect(asked.headers.get("x-plimsoll-action")).toBe("passthrough");

@@ -4,8 +4,8 @@ import { describe, expect, test } from "vitest";
 import {
   answered,
   called,
+  limitIn,
   MODEL,
-  OUTPUT_FIELD,
   requestOf,
   result,
   said,
@@ -160,7 +160,7 @@ describe.each(WIRES)("%s: the last turn", (wire) => {
     expect(passed.turn.fitted).toMatchObject({ outcome: "final", isFinal: true });
     expect(lastMessage(passed)).toContain("Do not call any tool");
     expect(violationsOf(passed)).toEqual([]);
-    const answer = Number(bodyOf(passed)[OUTPUT_FIELD[wire]]);
+    const answer = limitIn(wire, bodyOf(passed));
     expect(passed.turn.fitted.measured.total + answer).toBeLessThanOrEqual(WINDOW);
   };
 
@@ -206,7 +206,7 @@ describe.each(WIRES)("%s: the last turn", (wire) => {
         });
         const { fitted } = passed.turn;
         if (fitted.refusal !== undefined) break;
-        const answer = Number(bodyOf(passed)[OUTPUT_FIELD[wire]]);
+        const answer = limitIn(wire, bodyOf(passed));
         expect(answer).toBeGreaterThan(0);
         expect(fitted.measured.total + answer).toBeLessThanOrEqual(WINDOW);
       }

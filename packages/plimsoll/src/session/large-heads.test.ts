@@ -6,7 +6,8 @@
 import { expect, test } from "vitest";
 import {
   called,
-  OUTPUT_FIELD,
+  limitedTo,
+  limitIn,
   requestOf,
   result,
   said,
@@ -129,7 +130,7 @@ function headOf({ wire, system, tools, maxTokens, thinking }: Scene): JsonObject
   return {
     ...withSystem(wire, tokensOfText(system), []).head,
     tools: [tool(wire, tokensOfText(tools))],
-    [OUTPUT_FIELD[wire]]: maxTokens,
+    ...limitedTo(wire, maxTokens),
     ...(thinking === undefined ? {} : { thinking: { type: "enabled", budget_tokens: thinking } }),
   };
 }
@@ -161,7 +162,7 @@ async function talk(scene: Scene): Promise<readonly Seen[]> {
     const turn = await receive(plimsoll, wire, body);
     const sent = (): { text: string; tokens: number; isTaken: boolean } => {
       const text = new TextDecoder().decode(turn.body ?? body);
-      const { [OUTPUT_FIELD[wire]]: maxTokens } = JSON.parse(text) as JsonObject;
+      const maxTokens = limitIn(wire, JSON.parse(text) as JsonObject);
       const tokens = Math.ceil(turn.fitted.measured.total * factor);
       const answer = scene.ignoresAnswer === true ? 0 : Number(maxTokens);
       return { text, tokens, isTaken: tokens + answer <= window };

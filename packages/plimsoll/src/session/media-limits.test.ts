@@ -23,6 +23,8 @@ function image(wire: Wire, seed: number, pixels = PIXELS): JsonObject {
       return { type: "image_url", image_url: { url, detail: "low" } };
     case "openai-responses":
       return { type: "input_image", image_url: url, detail: "low" };
+    case "gemini":
+      return { inlineData: { mimeType: "image/png", data } };
   }
 }
 

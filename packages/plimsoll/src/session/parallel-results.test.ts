@@ -2,7 +2,8 @@
 
 import { expect, test } from "vitest";
 import {
-  OUTPUT_FIELD,
+  limitedTo,
+  limitIn,
   parallel,
   requestOf,
   said,
@@ -73,12 +74,12 @@ test.each(cases)("%s: %s", async (wire, _, scene) => {
     const { body } = requestOf(wire, messages, {
       ...head,
       tools: [tool(wire, tokensOfText(scene.tools))],
-      [OUTPUT_FIELD[wire]]: scene.maxTokens,
+      ...limitedTo(wire, scene.maxTokens),
     });
     const turn = await receive(plimsoll, wire, body);
     const sentTokens = (): { readonly input: number; readonly output: number } => {
       const sent = JSON.parse(new TextDecoder().decode(turn.body ?? body)) as JsonObject;
-      return { input: turn.fitted.measured.total, output: Number(sent[OUTPUT_FIELD[wire]]) };
+      return { input: turn.fitted.measured.total, output: limitIn(wire, sent) };
     };
     const { input, output } = sentTokens();
     // The provider counts as we do.

@@ -7,7 +7,8 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import {
   called,
-  OUTPUT_FIELD,
+  limitedTo,
+  limitIn,
   requestOf,
   result,
   said,
@@ -111,7 +112,7 @@ const decoder = new TextDecoder();
 
 function sentOf(wire: Wire, body: Uint8Array, turn: ReceivedTurn, provider: Provider): Sent {
   const text = decoder.decode(turn.body ?? body);
-  const { [OUTPUT_FIELD[wire]]: maxTokens } = JSON.parse(text) as JsonObject;
+  const maxTokens = limitIn(wire, JSON.parse(text) as JsonObject);
   const tokens = provider.count(turn.fitted.measured);
   return { turn, text, tokens, maxTokens: Number(maxTokens) };
 }
@@ -132,7 +133,7 @@ function headOf(
   return {
     ...withSystem(wire, tokensOfText(systemTokens), []).head,
     tools: [tool(wire, tokensOfText(toolTokens))],
-    [OUTPUT_FIELD[wire]]: maxTokens,
+    ...limitedTo(wire, maxTokens),
     ...(thinks ? { thinking: { type: "enabled", budget_tokens: maxTokens - 1 } } : {}),
   };
 }

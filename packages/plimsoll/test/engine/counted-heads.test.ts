@@ -155,7 +155,7 @@ test("a tool that comes and goes moves what is projected by no more than itself"
     const received = await engine.receive({
       ...{ tenant: "t", provider: "anthropic", wire: wires.anthropic, body: asked },
       hints: { clientKey: "test:tools", isCompacted: false },
-      countTokens: async (_path, counted) => {
+      countTokens: async (counted) => {
         counts++;
         return truth(counted.length);
       },

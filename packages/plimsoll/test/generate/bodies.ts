@@ -1,5 +1,5 @@
 /** Single requests, written by hand: what a test wants to say, in the words of each wire. */
-import type { Json, JsonObject, Wire } from "../harness/json.ts";
+import { isObject, type Json, type JsonObject, type Wire } from "../harness/json.ts";
 import type { Request } from "./conversations.ts";
 import { MESSAGES_FIELD } from "./rehearsal.ts";
 import { MAX_OUTPUT_TOKENS } from "./writer.ts";
@@ -8,14 +8,35 @@ export const MODEL: Readonly<Record<Wire, string>> = {
   anthropic: "claude-sonnet-4-5",
   "openai-chat": "gpt-5.1",
   "openai-responses": "gpt-5.1",
+  gemini: "gemini-2.5-pro",
 };
 
 /** The field that says how long the answer may be. */
-export const OUTPUT_FIELD: Readonly<Record<Wire, string>> = {
+const OUTPUT_FIELD: Readonly<Record<Exclude<Wire, "gemini">, string>> = {
   anthropic: "max_tokens",
   "openai-chat": "max_completion_tokens",
   "openai-responses": "max_output_tokens",
 };
+
+/** The field of a body that says how long the answer may be. */
+export function limitedTo(wire: Wire, maxTokens: number | undefined): JsonObject {
+  if (wire === "gemini") return { generationConfig: { maxOutputTokens: maxTokens } } as JsonObject;
+  return { [OUTPUT_FIELD[wire]]: maxTokens } as JsonObject;
+}
+
+/** How long the answer to this body may be. */
+export function limitIn(wire: Wire, body: JsonObject): number {
+  if (wire !== "gemini") return Number(body[OUTPUT_FIELD[wire]]);
+  const config = body["generationConfig"];
+  return Number(isObject(config) ? config["maxOutputTokens"] : undefined);
+}
+
+/** A message of `said` or `answered`, which three wires write alike, in the words of this wire. */
+export function inWordsOf(wire: Wire, message: JsonObject): JsonObject {
+  const { role, content, ...rest } = message;
+  if (wire !== "gemini" || typeof content !== "string") return message;
+  return { role: role === "assistant" ? "model" : "user", parts: [{ text: content }], ...rest };
+}
 
 /** The approximate tokenizer takes four characters for one token. */
 export function tokensOfText(tokens: number): string {
@@ -52,6 +73,8 @@ export function called(wire: Wire, id: string, place = "deck"): JsonObject {
         name: "look",
         arguments: JSON.stringify({ place }),
       };
+    case "gemini":
+      return { role: "model", parts: [{ functionCall: { id, name: "look", args: { place } } }] };
   }
 }
 
@@ -66,6 +89,11 @@ export function result(wire: Wire, id: string, words: string): JsonObject {
       return { role: "tool", tool_call_id: id, content: words };
     case "openai-responses":
       return { type: "function_call_output", call_id: id, output: words };
+    case "gemini":
+      return {
+        role: "user",
+        parts: [{ functionResponse: { id, name: "look", response: { output: words } } }],
+      };
   }
 }
 
@@ -79,7 +107,7 @@ export function parallel(
   const calls = ids.map((id) => called(wire, id));
   const results = ids.map((id, at) => result(wire, id, outputs[at] ?? ""));
   const blocks = (messages: readonly JsonObject[]): readonly JsonObject[] =>
-    messages.flatMap(({ content }) => content as readonly JsonObject[]);
+    messages.flatMap(({ content, parts }) => (content ?? parts) as readonly JsonObject[]);
   switch (wire) {
     case "anthropic":
       return [
@@ -92,6 +120,11 @@ export function parallel(
     }
     case "openai-responses":
       return [...calls, ...results];
+    case "gemini":
+      return [
+        { role: "model", parts: blocks(calls) },
+        { role: "user", parts: blocks(results) },
+      ];
   }
 }
 
@@ -105,6 +138,8 @@ export function tool(wire: Wire, description = "Looks."): JsonObject {
       return { type: "function", function: { name: "look", description, parameters } };
     case "openai-responses":
       return { type: "function", name: "look", description, parameters };
+    case "gemini":
+      return { functionDeclarations: [{ name: "look", description, parameters }] };
   }
 }
 
@@ -121,6 +156,8 @@ export function withSystem(
       return { messages: [{ role: "system", content: words }, ...messages], head: {} };
     case "openai-responses":
       return { messages, head: { instructions: words } };
+    case "gemini":
+      return { messages, head: { systemInstruction: { parts: [{ text: words }] } } };
   }
 }
 
@@ -130,17 +167,21 @@ export function requestOf(
   head: JsonObject = {},
   answer: readonly JsonObject[] = [answered("Aye.")],
 ): Request {
+  const spoken =
+    typeof messages === "string"
+      ? messages
+      : messages.map((one) => (isObject(one) ? inWordsOf(wire, one) : one));
   const body = {
     model: MODEL[wire],
-    [OUTPUT_FIELD[wire]]: MAX_OUTPUT_TOKENS,
+    ...limitedTo(wire, MAX_OUTPUT_TOKENS),
     ...head,
-    [MESSAGES_FIELD[wire]]: messages,
+    [MESSAGES_FIELD[wire]]: spoken,
   };
-  const texts = typeof messages === "string" ? [] : messages.map((one) => JSON.stringify(one));
+  const texts = typeof spoken === "string" ? [] : spoken.map((one) => JSON.stringify(one));
   return {
     messages: texts,
     body: new TextEncoder().encode(JSON.stringify(body)),
-    answer,
+    answer: answer.map((one) => inWordsOf(wire, one)),
     addedCount: 1,
   };
 }

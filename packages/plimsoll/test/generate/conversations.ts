@@ -2,6 +2,7 @@
 import type { JsonObject, Wire } from "../harness/json.ts";
 import { anthropicWriter } from "./anthropic-writer.ts";
 import { chatWriter } from "./chat-writer.ts";
+import { geminiWriter } from "./gemini-writer.ts";
 import { responsesWriter } from "./responses-writer.ts";
 import type { Round, Script, Step } from "./script.ts";
 import { write } from "./texts.ts";
@@ -21,9 +22,10 @@ const writers: Readonly<Record<Wire, Writer>> = {
   anthropic: anthropicWriter,
   "openai-chat": chatWriter,
   "openai-responses": responsesWriter,
+  gemini: geminiWriter,
 };
 
-export const WIRES: readonly Wire[] = ["anthropic", "openai-chat", "openai-responses"];
+export const WIRES: readonly Wire[] = ["anthropic", "openai-chat", "openai-responses", "gemini"];
 
 /** All requests of a conversation. `head` puts other fields beside the conversation, or another model. */
 export function requestsOf(

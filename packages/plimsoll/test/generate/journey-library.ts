@@ -164,6 +164,13 @@ function responseOf(
         ...usage,
       } as JsonObject;
     }
+    case "gemini":
+      return {
+        candidates: [{ index: 0, content: first, finishReason: "STOP" }],
+        ...(inputTokens === undefined
+          ? {}
+          : { usageMetadata: { promptTokenCount: inputTokens, candidatesTokenCount: 30 } }),
+      } as JsonObject;
     case "openai-responses": {
       const output = spoken.map((item) =>
         item["role"] === "assistant"

@@ -10,7 +10,7 @@ import type { Overflow } from "../../src/wire/overflow.ts";
 import type { JsonObject, Wire } from "../harness/json.ts";
 import { handlesIn } from "../harness/kept.ts";
 import { prose } from "../harness/words.ts";
-import { answered, called, result } from "./bodies.ts";
+import { answered, called, inWordsOf, result } from "./bodies.ts";
 
 export interface Journey {
   readonly wire: Wire;
@@ -123,18 +123,18 @@ export async function steer(
 export const SYSTEM = prose(diceOf(7), 120);
 
 export function spokenIn(wire: Wire, { calls, words }: Whim): readonly JsonObject[] {
-  if (calls.length === 0) return [answered(words)];
+  if (calls.length === 0) return [inWordsOf(wire, answered(words))];
   const each = calls.map(({ id, place }) => called(wire, id, place));
   if (wire === "openai-responses") return each;
-  const field = wire === "anthropic" ? "content" : "tool_calls";
+  const field = { anthropic: "content", "openai-chat": "tool_calls", gemini: "parts" }[wire];
   return [{ ...each[0], [field]: each.flatMap((one) => one[field] as readonly JsonObject[]) }];
 }
 
 export function resultsOf(wire: Wire, { calls }: Whim): readonly JsonObject[] {
   const each = calls.map((call) => result(wire, call.id, outputOf(call)));
-  if (wire !== "anthropic" || each.length === 0) return each;
-  const content = each.flatMap((one) => one["content"] as readonly JsonObject[]);
-  return [{ role: "user", content }];
+  const field = wire === "gemini" ? "parts" : "content";
+  if ((wire !== "anthropic" && wire !== "gemini") || each.length === 0) return each;
+  return [{ role: "user", [field]: each.flatMap((one) => one[field] as readonly JsonObject[]) }];
 }
 
 /** A place looks the same whenever it is looked at. */
@@ -163,6 +163,8 @@ export function lookupCall(
   const id = `toolu_own_${turn}`;
   if (wire === "anthropic")
     return { role: "assistant", content: [{ type: "tool_use", id, name: lookup, input }] };
+  if (wire === "gemini")
+    return { role: "model", parts: [{ functionCall: { name: lookup, args: input } }] };
   const named = { name: lookup, arguments: JSON.stringify(input) };
   if (wire === "openai-responses") return { type: "function_call", call_id: id, ...named };
   return {

@@ -17,8 +17,15 @@ export const BUFFER_TOKENS = 300;
 const ROOMY = "-roomy";
 const ROOMY_TOKENS = 900_000;
 
+const MODELS: Readonly<Record<Wire, string>> = {
+  anthropic: "claude-sonnet-4-5",
+  "openai-chat": "gpt-5.1",
+  "openai-responses": "gpt-5.1",
+  gemini: "gemini-3-pro-preview",
+};
+
 export function roomyModel(wire: Wire): string {
-  return `${wire === "anthropic" ? "claude-sonnet-4-5" : "gpt-5.1"}${ROOMY}`;
+  return `${MODELS[wire]}${ROOMY}`;
 }
 
 /** Windows that leave so much for a conversation, once the answer and the buffer have their room. */
@@ -36,6 +43,7 @@ function configWith(limitTokens: number, config: Config = {}): Config {
     providers: {
       anthropic: { ...settings, models: { [roomyModel("anthropic")]: roomy } },
       openai: { ...settings, models: { [roomyModel("openai-chat")]: roomy } },
+      gemini: { ...settings, models: { [roomyModel("gemini")]: roomy } },
     },
   };
 }
@@ -52,7 +60,7 @@ export function openWith(
 }
 
 export function providerOf(wire: Wire): string {
-  return wire === "anthropic" ? "anthropic" : "openai";
+  return wire === "anthropic" || wire === "gemini" ? wire : "openai";
 }
 
 export type Wishes = Partial<
@@ -184,6 +192,7 @@ export const MESSAGES_FIELD: Readonly<Record<Wire, string>> = {
   anthropic: "messages",
   "openai-chat": "messages",
   "openai-responses": "input",
+  gemini: "contents",
 };
 
 /** A body with another conversation in it. */

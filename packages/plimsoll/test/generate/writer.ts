@@ -16,7 +16,7 @@ export interface Spoken {
 }
 
 export interface Writer {
-  readonly messagesField: "messages" | "input";
+  readonly messagesField: "messages" | "input" | "contents";
   /** Everything of a body but its conversation. */
   head(script: Script): JsonObject;
   /** What stands before the user's first words. */

@@ -6,7 +6,7 @@ export interface JsonObject {
 }
 
 /** The wires of the scripted provider. */
-export type Wire = "anthropic" | "openai-chat" | "openai-responses";
+export type Wire = "anthropic" | "openai-chat" | "openai-responses" | "gemini";
 
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);

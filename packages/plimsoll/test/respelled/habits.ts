@@ -94,7 +94,7 @@ export interface Speller {
   readonly results: (calls: readonly Call[]) => readonly JsonObject[];
 }
 
-export const WIRES: readonly Wire[] = ["anthropic", "openai-chat", "openai-responses"];
+export const WIRES: readonly Wire[] = ["anthropic", "openai-chat", "openai-responses", "gemini"];
 
 const EMPTY = ["null", "blank", "absent"] as const;
 

@@ -143,11 +143,11 @@ function withCall(
   const [answer = {}] = given;
   const [own = {}] = asked;
   if (wire === "openai-responses") return [...asked, ...given];
-  const field = wire === "anthropic" ? "content" : "tool_calls";
+  const field = { anthropic: "content", "openai-chat": "tool_calls", gemini: "parts" }[wire];
   const all = [
     ...(own[field] as readonly JsonObject[]),
     ...(answer[field] as readonly JsonObject[]),
   ];
-  const isText = ({ type }: JsonObject): boolean => type === "text";
+  const isText = ({ type, text }: JsonObject): boolean => type === "text" || text !== undefined;
   return [{ ...answer, [field]: [...all.filter(isText), ...all.filter((one) => !isText(one))] }];
 }

@@ -170,7 +170,47 @@ const responses: Speller = {
     })),
 };
 
+/* Gemini */
+
+/** Gemini CLI gives the calls other ids than the provider, and the results the same. */
+function geminiParts(words: readonly string[], calls: readonly Call[], prefix = ""): JsonObject[] {
+  return [
+    ...words.map((text) => ({ text })),
+    ...calls.map(({ id, argument }) => ({
+      functionCall: { id: `${prefix}${id}`, name: "look", args: { place: argument, depth: 3 } },
+    })),
+  ];
+}
+
+const gemini: Speller = {
+  head: {
+    model: "gemini-2.5-pro",
+    generationConfig: { maxOutputTokens: 400 },
+    systemInstruction: { parts: [{ text: "You load ships." }] },
+    tools: [{ functionDeclarations: [{ name: "look", parameters: PARAMETERS }] }],
+  },
+  opening: [],
+  answer: (words, calls) => [
+    { role: "model", parts: [{ text: "Hm.", thought: true }, ...geminiParts(words, calls)] },
+  ],
+  echo: (words, calls, look) => {
+    const texts = look.isMerging ? [words.join("")].filter(Boolean) : words;
+    const parts = geminiParts(texts, calls, look.hasNames ? "look__" : "").map((part) =>
+      reordered(part, look),
+    );
+    return [reordered({ role: "model", parts, ...extras(look) }, look)];
+  },
+  said: (texts, look) => reordered({ role: "user", parts: texts.map((text) => ({ text })) }, look),
+  results: (calls) => {
+    const parts = calls.map(({ id, result }) => ({
+      functionResponse: { id, name: "look", response: { output: result } },
+    }));
+    return calls.length === 0 ? [] : [{ role: "user", parts }];
+  },
+};
+
 export const SPELLERS: Readonly<Record<Wire, Speller>> = {
+  gemini,
   anthropic,
   "openai-chat": chat,
   "openai-responses": responses,

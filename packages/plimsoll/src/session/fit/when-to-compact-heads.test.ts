@@ -6,7 +6,7 @@
 import { expect, test, vi } from "vitest";
 import {
   called,
-  OUTPUT_FIELD,
+  limitedTo,
   requestOf,
   result,
   said,
@@ -76,7 +76,7 @@ async function afterPause(scene: Scene): Promise<Seen> {
   const fields = {
     ...withSystem(wire, tokensOfText(head / 2), []).head,
     tools: [tool(wire, tokensOfText(head / 2))],
-    [OUTPUT_FIELD[wire]]: maxTokens,
+    ...limitedTo(wire, maxTokens),
   };
   const messages: JsonObject[] = [said("Look at everything.")];
   for (let at = 0; ; at++) {

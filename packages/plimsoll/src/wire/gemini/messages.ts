@@ -105,6 +105,12 @@ class PlaceIds {
 
 const placeId = /^(.*)#\d+$/s;
 
+/** Gemini CLI puts the name of the function before the provider's id: `read_file__a1`. */
+function clientId(name: string, id: JsonValue | undefined): string {
+  const given = stringOr(id, "");
+  return given.startsWith(`${name}__`) ? given.slice(name.length + 2) : given;
+}
+
 function decodePart(part: JsonValue, ids: PlaceIds): Part {
   if (!isObject(part)) return { kind: "opaque", type: typeof part, json: part };
   const call = fieldOf(part, "functionCall");
@@ -121,7 +127,7 @@ function decodeCall(part: JsonObject, call: JsonObject, ids: PlaceIds): ToolCall
   const place = ids.of("call", name);
   return {
     kind: "tool-call",
-    id: stringOr(call["id"], "") || place,
+    id: clientId(name, call["id"]) || place,
     name,
     input: JSON.stringify(call["args"] ?? {}),
     ...signatureOf(part),
@@ -139,7 +145,7 @@ function decodeResponse(result: JsonObject, ids: PlaceIds): ToolResultPart {
   const response = result["response"];
   return {
     kind: "tool-result",
-    callId: stringOr(result["id"], "") || place,
+    callId: clientId(name, result["id"]) || place,
     name,
     content: [
       { kind: "text", text: textOf(response) },
