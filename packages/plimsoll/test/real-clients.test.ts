@@ -8,13 +8,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { call, reasoning, reply, text } from "./harness/answer.ts";
 import type { Reply } from "./harness/answer-parts.ts";
 import type { UpstreamRequest } from "./harness/answer-writer.ts";
-import {
-  archivistScript,
-  CLIENTS,
-  FINAL_TEXTS,
-  STEPS_COUNT,
-  type Target,
-} from "./harness/clients.ts";
+import { archivistScript, CLIENTS, FINAL_TEXTS, STEPS_COUNT } from "./harness/clients.ts";
 import {
   isString,
   type Json,
@@ -32,7 +26,7 @@ import {
   sendRaw,
 } from "./harness/raw-client.ts";
 import { type Essence, essence, readAnswer } from "./harness/reading.ts";
-import { type Exchange, recordingFetch } from "./harness/recording-fetch.ts";
+import { type Exchange, recordingFetch, type Target } from "./harness/recording-fetch.ts";
 import {
   chainTo,
   readLog,
