@@ -1,4 +1,5 @@
-// Prints the sizes of files, functions and interfaces in the package's sources, without tests: npm run measure [-- folder]
+// Prints the sizes of files, functions and interfaces in the package's sources. Tests are not counted.
+// Usage: npm run measure [-- folder]
 
 import { source as usualFolder } from "./rooms.mjs";
 import {

@@ -62,6 +62,7 @@ export const rooms = [
   ["wire/anthropic", "anthropic.ts", "The wire of Anthropic Messages", pure],
   ["wire/openai-chat", "openai-chat.ts", "The wire of OpenAI Chat Completions", pure],
   ["wire/openai-responses", "openai-responses.ts", "The wire of OpenAI Responses", pure],
+  ["wire/gemini", "gemini.ts", "The wire of Gemini", pure],
   ["wire/validate/rules", "rule.ts", "The interface of a validation rule", pure],
   ["wire/validate/anthropic", "messages.ts", "Anthropic's rules", pure],
   ["wire/validate/openai", "chat.ts", "The rules of OpenAI and of compatible servers", pure],
@@ -164,5 +165,5 @@ export const rooms = [
   ["cli", "main.ts", "The command line"],
 ].map(([name, front, purpose, isPure = false]) => ({ name, front, purpose, isPure }));
 
-/** Maximum number of files in a room, without tests. */
+/** Maximum number of files in a room. Tests are not counted. */
 export const mostFiles = 25;

@@ -1,5 +1,5 @@
-// Measures the package's sources, without tests: files, functions, interfaces and imports. measure.mjs prints the figures;
-// tidy.mjs checks some of them against limits.
+// Measures files, functions, interfaces and imports in the package's sources. Tests are not counted. measure.mjs prints the
+// figures; tidy.mjs checks some of them against limits.
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { childrenOf, parse, walk } from "./parse.mjs";

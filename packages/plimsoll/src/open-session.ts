@@ -30,6 +30,7 @@ const libraryTenant = "library";
 const wiresByFamily: ReadonlyMap<string, readonly Wire[]> = new Map([
   ["anthropic", [wires.anthropic]],
   ["openai", [wires["openai-chat"], wires["openai-responses"]]],
+  ["gemini", [wires.gemini]],
 ]);
 
 function wireOfProvider(config: Config): WireOfProvider {
@@ -39,7 +40,7 @@ function wireOfProvider(config: Config): WireOfProvider {
     if (spoken === undefined)
       throw new PlimsollError(
         "CONFIG_INVALID",
-        `There is no provider "${provider}". Use anthropic or openai, or configure it under \`providers\` with its \`wire\`.`,
+        `There is no provider "${provider}". Use anthropic, openai or gemini, or configure it under \`providers\` with its \`wire\`.`,
       );
     const wire = spoken.find(({ name }) => wanted === undefined || name === wanted);
     if (wire !== undefined) return wire;

@@ -13,7 +13,7 @@ export type RankTable = readonly (string | readonly number[])[];
 export type Pause = () => Promise<void>;
 
 export interface Vocabulary {
-  /** The rank of each token. The keys are the tokens, written with one character per byte. */
+  /** The rank of each token. Each key is a token as a string that has one character for each byte of the token. */
   readonly rankOfBytes: ReadonlyMap<string, number>;
   readonly bytesOfRank: readonly string[];
   /** The tokens that are valid text and contain characters outside ASCII. */
@@ -53,7 +53,7 @@ export async function buildVocabulary(table: RankTable, pause?: Pause): Promise<
   return { rankOfBytes, bytesOfRank, wideTokens };
 }
 
-/** A token with one character per byte. */
+/** The token as a string that has one character for each byte of the token. */
 function byteKey(token: RankTable[number]): string {
   if (typeof token !== "string") return String.fromCharCode(...token);
   return asciiText.test(token) ? token : Buffer.from(token).toString("latin1");

@@ -22,7 +22,7 @@ export function imageSize(base64: string): ImageSize | undefined {
   return undefined;
 }
 
-/** Decodes only the first `byteCount` bytes, into one character per byte. */
+/** Decodes only the first `byteCount` bytes. Returns a string that has one character for each byte. */
 export function decodeHead(base64: string, byteCount: number): string | undefined {
   const head = base64.slice(0, Math.ceil(byteCount / 3) * 4).replace(/\s+/g, "");
   try {

@@ -176,7 +176,10 @@ function addCompaction(root: Command): void {
     )
     .option("--budget <tokens>", "maximum number of tokens to keep", countOf)
     .option("--branch <id>", "branch of the session (default: the branch that was sent last)")
-    .option("--format <name>", "auto, anthropic, openai-chat, openai-responses (default: auto)")
+    .option(
+      "--format <name>",
+      "auto, anthropic, openai-chat, openai-responses, gemini (default: auto)",
+    )
     .option(
       "--jsonl",
       "read cases from standard input and write answers to standard output, one per line",
@@ -229,7 +232,10 @@ function addReplay(root: Command): void {
       shareOf,
     )
     .option("--model <name>", "model whose window and prices are used (default: as recorded)")
-    .option("--wire <name>", "anthropic, openai-chat, openai-responses (default: as recorded)")
+    .option(
+      "--wire <name>",
+      "anthropic, openai-chat, openai-responses, gemini (default: as recorded)",
+    )
     .option("--seconds-per-turn <n>", "time from one request to the next (default: 20)", secondsOf)
     .option("--json", "as JSON")
     .action(async (traces: readonly string[], flags: ReplayFlags) =>

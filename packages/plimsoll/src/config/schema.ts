@@ -82,7 +82,7 @@ const contextConfig = z.strictObject({
 const summariser = z
   .strictObject({
     provider: z
-      .enum(["anthropic", "openai", "compatible", "ollama"])
+      .enum(["anthropic", "openai", "gemini", "compatible", "ollama"])
       .describe("The provider of the model."),
     model: z.string().describe("The name of the model."),
     baseUrl: http.describe("Address of the server. Default: the vendor's address.").optional(),
@@ -240,7 +240,7 @@ export const configSchema = z.strictObject({
     .describe("How full a window may get, and what is removed first.")
     .optional(),
   context_config: contextConfig
-    .describe("Limits in addition to the window, and strategies.")
+    .describe("Strategies, and limits that apply in addition to the window.")
     .optional(),
   embedder: z
     .union([

@@ -123,6 +123,11 @@ test.each<[string, readonly Message[], readonly string[]]>([
     ["0-3 exchange", "4"],
   ],
   [
+    "a result whose id its call does not have",
+    [callOf("1"), resultOf("made up"), says("done"), callOf("2"), words("stop"), resultOf("other")],
+    ["0-1 exchange", "2", "3 exchange", "4", "5"],
+  ],
+  [
     "an id that is used again",
     [callOf("1"), words("stop"), callOf("1"), resultOf("1")],
     ["0 exchange", "1", "2-3 exchange"],

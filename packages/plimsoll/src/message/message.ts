@@ -26,11 +26,15 @@ export interface ToolCallPart {
    * function.
    */
   readonly isToolSearch?: true;
+  /** Present if the provider accepts the call back only with this signature, and only unchanged. */
+  readonly signature?: string;
 }
 
 export interface ToolResultPart {
   readonly kind: "tool-result";
   readonly callId: string;
+  /** The name of the tool, if the wire states it next to the result. */
+  readonly name?: string;
   readonly content: readonly Part[];
   readonly isError: boolean;
 }

@@ -9,13 +9,17 @@ export type Pause = () => Promise<void>;
 /** Work that can be paused at every `yield` and resumed later. */
 export type InSteps<T> = Generator<undefined, T>;
 
-/** Amount of work in one step, in lines or in other work that takes as long. One step takes about 10 ms. */
+/**
+ * Amount of work in one step. The unit is the work for one line; other work counts as the number of lines that would take as
+ * long. One step takes about 10 ms.
+ */
 export const costPerStep = 4096;
 
 /** Decides when a step is over. */
 export class Steps {
   #spent = 0;
 
+  /** `cost` is work that has just been done, in the unit of `costPerStep`. */
   isOver(cost: number): boolean {
     this.#spent += cost;
     if (this.#spent < costPerStep) return false;

@@ -79,7 +79,22 @@ function findAnswers(messages: readonly Message[]): ReadonlyMap<number, number> 
     }
     for (const id of resultIds(messages[index])) results.set(id, index);
   }
+  for (const index of unansweredCalls(messages, answers)) {
+    // Some clients give the result an id that the call does not have. Such a result comes directly after its call.
+    const owed = resultIds(messages[index + 1]);
+    if (owed.some((id) => results.get(id) === index + 1)) answers.set(index, index + 1);
+  }
   return answers;
+}
+
+/** Indexes of messages with calls that no later message answers by their ids. */
+function unansweredCalls(
+  messages: readonly Message[],
+  answers: ReadonlyMap<number, number>,
+): readonly number[] {
+  return [...answers].flatMap(([index, answer]) =>
+    answer === index && messages[index]?.role === "assistant" ? [index] : [],
+  );
 }
 
 function endOfUnit(

@@ -4,11 +4,13 @@ import type { PriceList, Prices } from "./price-rows.ts";
 
 /** The state of a conversation, in tokens as the provider counts them. */
 export interface Outlook {
-  /** Size of the next request without a compaction, and the number of its tokens that are still in the provider's cache. */
+  /** Size of the next request without a compaction. */
   readonly tokens: number;
+  /** Number of these tokens that are still in the provider's cache. */
   readonly cachedTokens: number;
-  /** Size of the next request after a compaction, and the number of its tokens before the first edit. */
+  /** Size of the next request after a compaction. */
   readonly afterTokens: number;
+  /** Size of the beginning of this request, up to the place of the first edit. The compaction does not change this beginning. */
   readonly prefixTokens: number;
   /** Number of tokens that each turn adds. */
   readonly growthTokens: number;

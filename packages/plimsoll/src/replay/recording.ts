@@ -14,14 +14,16 @@ export function recordingOf(value: unknown, place: string): Recording {
   const body = Array.isArray(value) ? bodyOfMessages(value) : value;
   if (!isObject(body)) throw noMessages(place);
   const wire = wireOfBody(body);
-  const { fields } = wires[wire];
+  const { fields, modelPlace } = wires[wire];
   const { [fields.messages]: list, meta, ...head } = body;
   const messages = Array.isArray(list) ? list : [];
   if (messages.length === 0 || !messages.every(isObject)) throw noMessages(place);
   const named = isObject(meta) && typeof meta["id"] === "string" ? meta["id"] : undefined;
   const given = { id: named ?? place, wire, head, messages };
-  // A body that names a model was sent by a client. A body without a model was written by hand.
-  return head[fields.model] === undefined ? asSent(given) : given;
+  // A body that names a model was sent by a client. A body without a model was written by hand, unless its path names the model:
+  // then a body with tools was sent by a client.
+  const proof = modelPlace === "path" ? fields.tools : fields.model;
+  return head[fields.model] === undefined && head[proof] === undefined ? asSent(given) : given;
 }
 
 /**
@@ -38,7 +40,9 @@ function asSent({ id, wire, head, messages }: Recording): Recording {
   };
   if (head[fields.tools] !== undefined) return bare;
   const implied = impliedTools(bare);
-  return implied.length === 0 ? bare : { ...bare, head: { ...bare.head, [fields.tools]: implied } };
+  return implied === undefined
+    ? bare
+    : { ...bare, head: { ...bare.head, [fields.tools]: implied } };
 }
 
 function noMessages(place: string): PlimsollError {

@@ -1,8 +1,10 @@
 /** Divides recorded conversations into turns, as a client would send them. Each request contains the whole history. */
 
-import { isObject, type JsonObject } from "../message/json.ts";
+import { isObject, type JsonObject, type JsonValue } from "../message/json.ts";
 import { type Message, messageText, type Part } from "../message/message.ts";
 import type { ToolDefinition } from "../message/tool.ts";
+import { withToolNames } from "../message/tool-names.ts";
+import { readSlices } from "../wire/format/slices.ts";
 import type { Answer, FieldNames, Wire, WireName } from "../wire/format/wire.ts";
 import { wires } from "../wire/wires.ts";
 
@@ -50,7 +52,7 @@ export function scriptOf(recording: Recording, options: ScriptOptions): Script {
   const recorded = maxOutputOf(recording);
   const maxOutputTokens = recorded ?? options.maxOutputTokens;
   const isSame = recording.wire === options.wire;
-  const spoken = isSame ? asRecorded(recording, wire) : converted(recording, wire);
+  const spoken = isSame ? asRecorded(recording, wire) : converted(recording, wire, options.model);
   const { head, leadingMessages, turns } = spoken;
   const body = wire.body.compose({
     model: options.model,
@@ -85,9 +87,13 @@ export function answerOf(messages: readonly JsonObject[], usage: Answer["usage"]
 }
 
 function maxOutputOf({ wire, head }: Recording): number | undefined {
-  const names = wires[wire].fields.output;
-  const found = names.map((name) => head[name]).find((value) => typeof value === "number");
-  return typeof found === "number" && found > 0 ? found : undefined;
+  const { body, fields } = wires[wire];
+  const bytes = new TextEncoder().encode(JSON.stringify({ ...head, [fields.messages]: [] }));
+  try {
+    return body.read(bytes, readSlices(bytes)).maxOutputTokens;
+  } catch {
+    return undefined;
+  }
 }
 
 type Spoken = Pick<Script, "head" | "leadingMessages" | "turns">;
@@ -107,9 +113,9 @@ function asRecorded({ head, messages }: Recording, wire: Wire): Spoken {
   };
 }
 
-function converted(recording: Recording, wire: Wire): Spoken {
+function converted(recording: Recording, wire: Wire, model: string): Spoken {
   const from = wires[recording.wire];
-  const messages = recording.messages.map((json) => from.messages.decode(json));
+  const messages = withToolNames(recording.messages.map((json) => from.messages.decode(json)));
   const spoken = messages.filter(({ role }) => role !== "system");
   const system = [
     ...systemTexts(from, recording.head),
@@ -127,8 +133,8 @@ function converted(recording: Recording, wire: Wire): Spoken {
     head: promptIn(body, wire.fields),
     leadingMessages: Array.isArray(first) ? first.filter(isObject) : [],
     turns: turnsOf(spoken).map(({ added, answer }) => ({
-      added: wire.messages.encode(added),
-      ...(answer === undefined ? {} : { answer: wire.messages.encode(answer) }),
+      added: wire.messages.encode(added, model),
+      ...(answer === undefined ? {} : { answer: wire.messages.encode(answer, model) }),
     })),
   };
 }
@@ -155,19 +161,22 @@ function toolsOf(
   head: JsonObject,
   messages: readonly Message[],
 ): readonly ToolDefinition[] {
-  const recorded = head[wire.fields.tools];
-  if (Array.isArray(recorded)) return recorded.flatMap((tool) => wire.tools.decode(tool) ?? []);
+  const recorded = wire.tools.list.toolsIn(head[wire.fields.tools]);
+  if (recorded.length > 0) return recorded.flatMap((tool) => wire.tools.decode(tool) ?? []);
   const names = messages.flatMap(({ parts }) =>
     parts.flatMap((part) => (part.kind === "tool-call" ? [part.name] : [])),
   );
   return [...new Set(names)].map((name) => ({ name, parameters: { type: "object" } }));
 }
 
-/** The tools that a recording without tools must have had, in its own format. */
-export function impliedTools({ wire: name, messages }: Recording): readonly JsonObject[] {
+/** The tool list that a recording without tools must have had, in its own format. Undefined if it calls no tools. */
+export function impliedTools({ wire: name, messages }: Recording): JsonValue | undefined {
   const wire = wires[name];
   const decoded = messages.map((json) => wire.messages.decode(json));
-  return toolsOf(wire, {}, decoded).map((tool) => wire.tools.encode(tool));
+  const elements = toolsOf(wire, {}, decoded).map((tool) => wire.tools.encode(tool));
+  return elements.length === 0
+    ? undefined
+    : wire.tools.list.changed(undefined, { elements, isWhole: true });
 }
 
 /** If a conversation contains no answer of a model, a request is sent after this many messages. */

@@ -60,6 +60,7 @@ const paths: Readonly<Record<WireName, string>> = {
   anthropic: "/v1/messages",
   "openai-chat": "/v1/chat/completions",
   "openai-responses": "/v1/responses",
+  gemini: "/v1beta/models/gemini-2.5-pro:streamGenerateContent?alt=sse",
 };
 const wireNames = Object.keys(paths) as readonly WireName[];
 const ways = wireNames.flatMap((wire) => [

@@ -162,7 +162,11 @@ test.each(encodings)("an answer of %s that passes by is read, but no bomb", asyn
   const headers = { "content-type": "application/json", "content-encoding": encoding };
   const said = { type: "message", role: "assistant", content: [{ type: "text", text: "Yes." }] };
   for (const body of [packers[encoding](Buffer.from(JSON.stringify(said))), bombOf(encoding)]) {
-    const watch = watchAnswer(turn as unknown as Turn, wires.anthropic, 200, headers);
+    const watch = watchAnswer(turn as unknown as Turn, wires.anthropic, {
+      status: 200,
+      headers,
+      framing: undefined,
+    });
     watch.push(body);
     await watch.end("end");
   }

@@ -8,7 +8,8 @@ import { BoundedMap } from "../bounds/bounded-map.ts";
 import type { Config } from "../config/schema.ts";
 import type { Engine } from "../engine.ts";
 import { errorMessage, PlimsollError } from "../message/error.ts";
-import { baseUrls, type ServedVendor } from "../wire/vendors.ts";
+import type { Vendor } from "../wire/format/wire.ts";
+import { baseUrls } from "../wire/vendors.ts";
 import { wires } from "../wire/wires.ts";
 import { loadDashboard } from "./dashboard.ts";
 import { type Access, checkOrigin, isLoopbackHost, maxKnownTenants } from "./http/checks.ts";
@@ -52,7 +53,7 @@ const shutdownMs = 2500;
 interface Service extends ServerOptions, ServiceWorld {
   readonly access: Access;
   readonly gateway: Gateway;
-  readonly providers: ReadonlyMap<string, ServedVendor>;
+  readonly providers: ReadonlyMap<string, Vendor>;
 }
 
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
@@ -130,12 +131,9 @@ function openMcp({ engine, version, warn }: ServerOptions): {
 /** The base URL of each provider, by its name. */
 export function upstreamsOf(
   config: Config,
-): ReadonlyMap<string, { readonly wire: ServedVendor; readonly baseUrl: string }> {
+): ReadonlyMap<string, { readonly wire: Vendor; readonly baseUrl: string }> {
   const upstreams = new Map(
-    Object.entries(baseUrls).map(([name, baseUrl]) => [
-      name,
-      { wire: name as ServedVendor, baseUrl },
-    ]),
+    Object.entries(baseUrls).map(([name, baseUrl]) => [name, { wire: name as Vendor, baseUrl }]),
   );
   for (const [name, settings] of Object.entries(config.providers ?? {})) {
     const vendor = upstreams.get(name);

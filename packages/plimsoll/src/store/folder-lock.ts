@@ -19,7 +19,8 @@ export function takeLock(file: string, waitMs: number): FolderLock | undefined {
   if (!existsSync(file)) closeSync(openSync(file, "a", 0o600));
   const database = new Database(file, { timeout: waitMs });
   try {
-    // Nothing is ever written, so no journal file is needed. SQLite ignores OFF here and would create a journal file.
+    // Nothing is ever written, so no journal file is needed. `journal_mode = OFF` would not help: SQLite ignores it here and
+    // creates a journal file.
     database.pragma("journal_mode = MEMORY");
     database.exec("BEGIN EXCLUSIVE");
   } catch (error) {

@@ -188,7 +188,7 @@ export type ArchiveSource =
 export interface ReferenceRecord {
   readonly name: string;
   readonly session: string;
-  /** Number of the answer's last message. If the name stands for a single message, the number of that message. */
+  /** Number of the answer's last message. If the name is for a single message, the number of that message. */
   readonly seq: number;
 }
 

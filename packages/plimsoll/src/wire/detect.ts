@@ -19,6 +19,7 @@ const responsesParts = new Set(["input_text", "output_text", "input_image", "inp
 /** The wire that a message belongs to. Undefined if the message looks the same on every wire. */
 export function wireOfMessage(message: JsonObject): WireName | undefined {
   const { role } = message;
+  if (message["parts"] !== undefined && message["content"] === undefined) return "gemini";
   const types = partTypes(message);
   if (isResponsesItem(message, types)) return "openai-responses";
   if (role === "tool" || role === "developer" || role === "function") return "openai-chat";
@@ -53,8 +54,8 @@ function isResponsesItem(message: JsonObject, types: readonly string[]): boolean
 /** Builds a request body for messages that came without one. */
 export function bodyOfMessages(messages: readonly JsonValue[]): JsonObject {
   const names = messages.filter(isObject).flatMap((message) => wireOfMessage(message) ?? []);
-  const isResponses = names.includes("openai-responses");
-  const { fields } = wires[isResponses ? "openai-responses" : "openai-chat"];
+  const [special] = names.filter((name) => name === "openai-responses" || name === "gemini");
+  const { fields } = wires[special ?? "openai-chat"];
   return { [fields.messages]: messages };
 }
 
@@ -63,6 +64,7 @@ const responsesFields = ["input", "instructions", "previous_response_id", "conve
 
 /** Detects the wire of a whole request body by its fields first, then by its messages. */
 export function wireOfBody(body: JsonObject): WireName {
+  if (body["contents"] !== undefined) return "gemini";
   if (body["messages"] === undefined && responsesFields.some((name) => body[name] !== undefined))
     return "openai-responses";
   if (body["system"] !== undefined) return "anthropic";

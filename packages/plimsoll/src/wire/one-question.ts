@@ -7,11 +7,12 @@ import type { JsonValue } from "../message/json.ts";
 import type { Usage } from "../message/message.ts";
 import { anthropicWire } from "./anthropic/anthropic.ts";
 import type { Wire } from "./format/wire.ts";
+import { geminiWire } from "./gemini/gemini.ts";
 import { openaiChatWire } from "./openai-chat/openai-chat.ts";
 import { baseUrls } from "./vendors.ts";
 
 /** The servers that can be asked. "compatible" is any server with OpenAI's API. */
-export type AskedServer = "anthropic" | "openai" | "compatible" | "ollama";
+export type AskedServer = "anthropic" | "openai" | "gemini" | "compatible" | "ollama";
 
 export interface OneQuestion {
   readonly model: string;
@@ -33,7 +34,7 @@ interface Server {
   /** The default base address. Absent for servers whose address only the user knows. */
   readonly baseUrl?: string;
   /** Path of the endpoint, appended to the base address. */
-  readonly path: string;
+  path(model: string): string;
   /** Whether the server requires a key. Servers on the user's own machine often do not. */
   readonly needsKey: boolean;
   /** Name of the field that limits the answer, if the server does not know the wire's default field. */
@@ -47,7 +48,7 @@ const bearer = (key: string): Readonly<Record<string, string>> => ({
 
 const likeOpenai = {
   wire: openaiChatWire,
-  path: "/chat/completions",
+  path: () => "/chat/completions",
   headers: bearer,
 } as const;
 
@@ -58,11 +59,18 @@ const servers: Readonly<Record<AskedServer, Server>> = {
   anthropic: {
     wire: anthropicWire,
     baseUrl: `${baseUrls.anthropic}/v1`,
-    path: "/messages",
+    path: () => "/messages",
     needsKey: true,
     headers: (key) => ({ "x-api-key": key, "anthropic-version": "2023-06-01" }),
   },
   openai: { ...likeOpenai, baseUrl: baseUrls.openai, needsKey: true },
+  gemini: {
+    wire: geminiWire,
+    baseUrl: `${baseUrls.gemini}/v1beta`,
+    path: (model) => `/models/${encodeURIComponent(model)}:generateContent`,
+    needsKey: true,
+    headers: (key) => ({ "x-goog-api-key": key }),
+  },
   compatible: onlyLikeOpenai,
   ollama: { ...onlyLikeOpenai, baseUrl: "http://127.0.0.1:11434/v1" },
 };
@@ -72,11 +80,14 @@ export function needsKey(server: AskedServer): boolean {
 }
 
 /** The address to send the question to. Undefined if the server has no default address and none is configured. */
-export function questionUrl(server: AskedServer, baseUrl: string | undefined): URL | undefined {
+export function questionUrl(
+  server: AskedServer,
+  { baseUrl, model }: { readonly baseUrl?: string | undefined; readonly model: string },
+): URL | undefined {
   const base = baseUrl ?? servers[server].baseUrl;
   if (base === undefined) return undefined;
   const url = new URL(base);
-  url.pathname = `${url.pathname.replace(/\/+$/, "")}${servers[server].path}`;
+  url.pathname = `${url.pathname.replace(/\/+$/, "")}${servers[server].path(model)}`;
   return url;
 }
 
@@ -99,7 +110,8 @@ export function questionBody(server: AskedServer, question: OneQuestion): string
     maxOutputTokens: maxTokens,
     ...(outputField === undefined ? {} : { outputField }),
   });
-  return JSON.stringify(body);
+  const { [wire.fields.model]: _model, ...withoutModel } = body;
+  return JSON.stringify(wire.modelPlace === "path" ? withoutModel : body);
 }
 
 export function readAnswer(server: AskedServer, response: JsonValue): OneAnswer {

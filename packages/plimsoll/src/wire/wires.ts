@@ -2,6 +2,7 @@
 
 import { anthropicWire } from "./anthropic/anthropic.ts";
 import type { Wire, WireName } from "./format/wire.ts";
+import { geminiWire } from "./gemini/gemini.ts";
 import { openaiChatWire } from "./openai-chat/openai-chat.ts";
 import { openaiResponsesWire } from "./openai-responses/openai-responses.ts";
 
@@ -9,6 +10,7 @@ export const wires: Readonly<Record<WireName, Wire>> = {
   anthropic: anthropicWire,
   "openai-chat": openaiChatWire,
   "openai-responses": openaiResponsesWire,
+  gemini: geminiWire,
 };
 
 export function wireNamed(name: string): Wire | undefined {

@@ -1,4 +1,4 @@
-/** `plimsoll receipts`: the facts that each compaction of a session removed and kept, by class. */
+/** `plimsoll receipts`: the facts that each compaction of a session removed and kept, by class of evidence. */
 
 import type { Flags } from "../../config/config.ts";
 import type { CompactionEndEvent } from "../../message/event.ts";

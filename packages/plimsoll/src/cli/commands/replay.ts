@@ -35,6 +35,7 @@ const usualModels: Readonly<Record<WireName, string>> = {
   anthropic: "claude-sonnet-4-5",
   "openai-chat": "gpt-4.1",
   "openai-responses": "gpt-4.1",
+  gemini: "gemini-2.5-pro",
 };
 /** Maximum answer length of recordings that do not specify one. */
 const maxOutputTokens = 1_024;

@@ -123,7 +123,10 @@ function changedRows(
   return { ...state, rows: new Map(rows) };
 }
 
-/** Applies an event to a row. If a turn ends without the last phase of its compaction, the phase is removed. */
+/**
+ * Applies an event to a row. If a turn ends and its compaction never reported its last phase, the phase is removed from the row.
+ * Otherwise the compaction would be shown as running.
+ */
 function heard(
   known: RowState | undefined,
   event: PlimsollEvent,
@@ -213,7 +216,10 @@ function gone(state: TopState, session: string): TopState {
   return selectable({ ...state, rows, mode: { kind: "sessions" } });
 }
 
-/** A refused compaction has no last phase, so its first phase must be removed. */
+/**
+ * A refused compaction never reports its last phase. So its first phase is removed from the row. Otherwise the compaction would
+ * be shown as running.
+ */
 function acted(state: TopState, session: string, note: Note): TopState {
   const rested =
     note.tone === "refused"

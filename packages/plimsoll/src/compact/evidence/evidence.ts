@@ -1,6 +1,6 @@
 /**
- * Evidence: the facts of a conversation by class. Each fact is quoted, with the number of the message that states it. Summaries
- * consist of facts, the survival gate requires important facts, and receipts count facts.
+ * Evidence: the facts of a conversation. Each fact has a class (error, decision, path …), and is quoted with the number of the
+ * message that states it. Summaries consist of facts, the survival gate requires important facts, and receipts count facts.
  */
 
 import type { EvidenceClass } from "../../message/receipt.ts";

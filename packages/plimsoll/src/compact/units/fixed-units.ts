@@ -12,7 +12,7 @@ export function fixedUnits({ units, messages, mustAlternate }: VisibleConversati
   readonly isDear: (index: number) => boolean;
   /** The unit opens a loop of tool calls. It may be shortened, and is removed last. */
   readonly isLoopStart: (index: number) => boolean;
-  /** The unit contains something Plimsoll does not understand. It may be shortened, but is never removed. */
+  /** The unit contains something that Plimsoll does not understand. It may be shortened, but is never removed. */
   readonly holdsUnknown: (index: number) => boolean;
 } {
   const messagesOf = (unit: Unit): readonly Message[] =>
@@ -72,7 +72,8 @@ export function fixedUnits({ units, messages, mustAlternate }: VisibleConversati
 }
 
 /**
- * True if a proposal would remove content Plimsoll does not understand. Such a proposal is rejected, whichever strategy made it.
+ * True if a proposal would remove content that Plimsoll does not understand. Such a proposal is rejected, whichever strategy made
+ * it.
  */
 export function takesUnknown({ messages }: VisibleConversation, proposal: Proposal): boolean {
   switch (proposal.kind) {
@@ -83,7 +84,7 @@ export function takesUnknown({ messages }: VisibleConversation, proposal: Propos
         .some(({ message }) => message.stays !== undefined);
     case "replace": {
       const message = messages[proposal.message]?.message;
-      // If a result is replaced as a whole, Plimsoll cannot tell how much of the unknown content would be left.
+      // The unknown content may be inside this result. Replacing the whole result would then remove it.
       const isWhole = proposal.inner === undefined && isResult(message?.parts[proposal.part]);
       return message?.stays === "whole" || (message?.stays === "there" && isWhole);
     }

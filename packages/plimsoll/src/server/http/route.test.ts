@@ -5,6 +5,7 @@ const providers: RouteInput["providers"] = new Map([
   ["anthropic", "anthropic"],
   ["openai", "openai"],
   ["gemini", "gemini"],
+  ["vertex", "gemini"],
   ["ollama", "openai"],
 ]);
 const ownAreas = new Set(["healthz", "metrics", "events", "mcp", "api", "assets"]);
@@ -43,6 +44,27 @@ test.each(["/", "/healthz", "/api/sessions/ses_1/log", "/assets/a.js"])(
   },
 );
 
+const vertex = "/v1/projects/p/locations/us-central1/publishers/google/models";
+
+test.each([
+  ["/v1beta/models/gemini-3-pro:generateContent", "gemini", "gemini-3-pro"],
+  ["/v1beta/models/gemini-3-pro:streamGenerateContent?alt=sse", "gemini", "gemini-3-pro"],
+  ["/v1/models/gemini-3-pro:generateContent", "gemini", "gemini-3-pro"],
+  ["/gemini/v1beta/models/gemini-3-pro:generateContent?key=k", "gemini", "gemini-3-pro"],
+  ["/t/secret/v1beta/models/gemini-3-pro:generateContent", "gemini", "gemini-3-pro"],
+  ["/v1beta/tunedModels/mine-7:generateContent", "gemini", "tunedModels/mine-7"],
+  [`/p/vertex${vertex}/gemini-3-pro:streamGenerateContent?alt=sse`, "vertex", "gemini-3-pro"],
+])("%s is a Gemini conversation with %s", (url, provider, model) => {
+  expect(route(url).route).toMatchObject({ kind: "model", wire: "gemini", provider, model });
+  expect(route(url).route).not.toHaveProperty("framing");
+});
+
+test("a Gemini stream that is not of events is a JSON array, and counting is neither", () => {
+  const path = "/v1beta/models/gemini-3-pro";
+  expect(route(`${path}:streamGenerateContent`).route).toMatchObject({ framing: "json-array" });
+  expect(route(`${path}:countTokens`).route).toMatchObject({ kind: "count", wire: "gemini" });
+});
+
 test("counting is told apart from conversing", () => {
   expect(route("/v1/messages/count_tokens").route).toEqual({
     kind: "count",
@@ -60,8 +82,8 @@ test.each([
   ["/v1/responses/resp_1/cancel", "openai"],
   ["/p/ollama/responses/resp_1", "ollama"],
   ["/anthropic/v1/responses", "anthropic"],
-  ["/v1beta/models/gemini-3:generateContent", "gemini"],
-  ["/gemini/v1beta/models/gemini-3:generateContent", "gemini"],
+  ["/v1beta/models/gemini-3:embedContent", "gemini"],
+  ["/gemini/v1beta/models/gemini-3:batchGenerateContent", "gemini"],
   ["/models", "openai"],
 ])("%s is relayed to %s", (url, provider) => {
   expect(route(url).route).toMatchObject({ kind: "relay", provider });

@@ -1,34 +1,30 @@
 /** Finds the route of a request from its method, path and headers. Pure. */
 
-import type { WireName } from "../../wire/format/wire.ts";
+import type { Vendor } from "../../wire/format/wire.ts";
 import {
+  type AskedPath,
   hasVersionedPaths,
   isVendor,
-  modelPaths,
-  type ServedVendor,
+  readModelPath,
   vendorOfPath,
 } from "../../wire/vendors.ts";
 
 export type Destination =
   /** A conversation that Plimsoll reads. */
-  | {
-      readonly kind: "model";
-      readonly provider: string;
-      readonly wire: WireName;
-      readonly path: string;
-    }
+  | ConversationRoute<"model">
   /** A request to count the tokens of a conversation. */
-  | {
-      readonly kind: "count";
-      readonly provider: string;
-      readonly wire: WireName;
-      readonly path: string;
-    }
+  | ConversationRoute<"count">
   /** Any other path of a provider. The request is passed on unchanged. */
   | { readonly kind: "relay"; readonly provider: string; readonly path: string }
   /** A path of the service itself. The table of routes says whether a route exists there. */
   | { readonly kind: "own"; readonly path: string }
   | { readonly kind: "unknown" };
+
+interface ConversationRoute<K> extends Omit<AskedPath, "isCount"> {
+  readonly kind: K;
+  readonly provider: string;
+  readonly path: string;
+}
 
 export interface Routed {
   readonly route: Destination;
@@ -43,7 +39,7 @@ export interface RouteInput {
   readonly url: string;
   readonly headers: Readonly<Record<string, unknown>>;
   /** The configured providers, and the vendor whose format each one uses. */
-  readonly providers: ReadonlyMap<string, ServedVendor>;
+  readonly providers: ReadonlyMap<string, Vendor>;
   /** The first segments of the service's own paths. */
   readonly ownAreas: ReadonlySet<string>;
 }
@@ -97,11 +93,12 @@ function providerRoute(
   if (vendor === undefined) return { kind: "unknown" };
   const isWhole = /^v\d/.test(rest[0] ?? "") || !hasVersionedPaths(vendor);
   const path = `/${[...(isWhole ? [] : ["v1"]), ...rest].join("/")}`;
-  const model = modelPaths.find((known) => known.vendor === vendor && known.path === path);
   const full = path + search;
-  return model !== undefined && input.method === "POST"
-    ? { kind: model.isCount ? "count" : "model", provider, wire: model.wire, path: full }
-    : { kind: "relay", provider, path: full };
+  const asked =
+    input.method === "POST" ? readModelPath(vendor, path, new URLSearchParams(search)) : undefined;
+  if (asked === undefined) return { kind: "relay", provider, path: full };
+  const { isCount, ...conversation } = asked;
+  return { kind: isCount ? "count" : "model", provider, path: full, ...conversation };
 }
 
 /** The upstream URL of a path: the provider's base address, followed by the path. If both have a version, it is not repeated. */

@@ -60,7 +60,7 @@ export function mcpServerOver(
 const lasting = { ttlMs: 3_600_000, cacheScope: "public" } as const;
 
 const instructions =
-  "Plimsoll keeps conversations inside their model's window, and stores everything that it moves out. A handle (pl_…) or a number (#12) in the conversation opens with read_result; recall searches everything that was said; session_status tells how full the window is; compact_context makes room.";
+  "Plimsoll keeps conversations inside their model's window, and stores everything that it moves out. Use read_result to read a handle (pl_…) or a message number (#12) from the conversation, recall to search everything that was said, session_status to see how full the window is, and compact_context to make room.";
 
 /** Accepts any object. The tools read their arguments leniently, field by field, and describe any mistake in a sentence. */
 const anyObject: jsonSchemaValidator = {

@@ -1,8 +1,7 @@
 /** Holds back the beginning of an answer until Plimsoll knows that the answer is not a "too long" error. */
 
-import type { IncomingHttpHeaders } from "node:http";
 import type { JsonValue } from "../../message/json.ts";
-import { createSseReader } from "../../wire/format/sse.ts";
+import type { Framing } from "../../wire/format/framing.ts";
 import type { Progress, Wire } from "../../wire/format/wire.ts";
 import {
   mayBeError,
@@ -12,19 +11,18 @@ import {
   recognizeOverflow,
 } from "../../wire/overflow.ts";
 import { encodingOf, plain } from "../http/unpack.ts";
-import { isStream, type OverflowCheck, type OverflowVerdict } from "./relay.ts";
+import type { OverflowCheck, OverflowVerdict } from "./relay.ts";
+import type { UpstreamAnswer } from "./watch-answer.ts";
 
 const pass: OverflowVerdict = { kind: "pass" };
 
 /** Returns the check for an answer. Undefined if the answer cannot be an overflow error or is compressed. */
 export function bufferForOverflow(
   wire: Wire,
-  status: number,
-  headers: IncomingHttpHeaders,
+  { status, headers, framing }: UpstreamAnswer,
 ): OverflowCheck | undefined {
   if (!overflowStatuses.has(status) || encodingOf(headers) !== plain) return undefined;
-  if (isStream(headers)) return checkStream(wire, status);
-  return checkJson(status);
+  return framing === undefined ? checkJson(status) : checkStream(wire, status, framing);
 }
 
 /** Checks an answer that is not a stream. All of it is held back, because an error is short and comes in one piece. */
@@ -44,10 +42,10 @@ function checkJson(status: number): OverflowCheck {
 }
 
 /** Checks a stream. Only the part before the first content from the model is held back. */
-function checkStream(wire: Wire, status: number): OverflowCheck {
+function checkStream(wire: Wire, status: number, framing: Framing): OverflowCheck {
   const accumulator = wire.answer.open();
   let progress: Progress = "opening";
-  const reader = createSseReader((event) => {
+  const reader = framing.createReader((event) => {
     if (progress === "opening") progress = accumulator.take(event);
   });
   return {

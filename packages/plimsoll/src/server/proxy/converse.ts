@@ -11,7 +11,12 @@ import { errorMessage, PlimsollError } from "../../message/error.ts";
 import { isObject, type JsonObject, parseObject } from "../../message/json.ts";
 import type { InnerRounds } from "../../session/turn/inner-rounds.ts";
 import type { ReceivedTurn, TurnResult } from "../../session/turn/turn.ts";
-import { writeSse } from "../../wire/format/sse.ts";
+import {
+  type FrameWriter,
+  type Framing,
+  type FramingName,
+  framings,
+} from "../../wire/format/framing.ts";
 import type { Answer, RoundMerger, Wire } from "../../wire/format/wire.ts";
 import { plainBody } from "../http/unpack.ts";
 import { bufferForOverflow } from "./buffer-for-overflow.ts";
@@ -28,7 +33,7 @@ import {
   answerHeaders,
   type Call,
   clientLeft,
-  isStream,
+  framingOf,
   maxBufferMs,
   type OverflowCheck,
   type OverflowVerdict,
@@ -40,6 +45,8 @@ export interface Conversing {
   readonly turn: ReceivedTurn;
   readonly rounds: InnerRounds;
   readonly wire: Wire;
+  /** The framing that the client asked for. */
+  readonly framing: FramingName;
   readonly response: ServerResponse;
   /** Returns the request of the current round. The turn's body changes from round to round. */
   readonly call: () => Call;
@@ -84,10 +91,16 @@ async function takeRound(
   const headers = upstream.headers as IncomingHttpHeaders;
   const { statusCode: status } = upstream;
   const body = plainBody(upstream.body, headers);
-  const overflowCheck = bufferForOverflow(conversing.wire, status, withoutEncoding(headers));
+  const framing = framingOf(status, headers, conversing.framing);
+  const plainHeaders = withoutEncoding(headers);
+  const overflowCheck = bufferForOverflow(conversing.wire, {
+    status,
+    headers: plainHeaders,
+    framing,
+  });
   const hearing =
-    isStream(headers) && status < 400
-      ? answer.hearStream({ status, headers, body, overflowCheck })
+    framing !== undefined && status < 400
+      ? answer.hearStream({ status, headers, body, overflowCheck }, framing)
       : answer.hearBody({ status, headers, body, overflowCheck });
   const heard = await hearing.catch((error: Error) => {
     throw signal.aborted ? clientLeft() : upstreamError(error);
@@ -179,6 +192,7 @@ class ClientAnswer {
   readonly #conversing: Conversing;
   readonly #merger: RoundMerger;
   readonly #sentAnswer: SentAnswer;
+  readonly #writer: FrameWriter;
   readonly #responses: JsonObject[] = [];
   /** The last complete JSON body, as it came. */
   #body: Passing | undefined;
@@ -204,6 +218,7 @@ class ClientAnswer {
     this.#conversing = conversing;
     this.#merger = conversing.wire.rounds.open(conversing.rounds.isOwn);
     this.#sentAnswer = new SentAnswer(conversing.wire.answer.open());
+    this.#writer = framings[conversing.framing].createWriter();
   }
 
   /** True if the client was told that the answer failed. Nothing more can be sent. */
@@ -221,12 +236,15 @@ class ClientAnswer {
     if (this.#isStreaming) this.#merger.next();
   }
 
-  async hearStream({ status, headers, body, overflowCheck }: Upstream): Promise<Heard> {
+  async hearStream(
+    { status, headers, body, overflowCheck }: Upstream,
+    framing: Framing,
+  ): Promise<Heard> {
     this.#openTimer ??= setTimeout(() => {
       this.#isLate = true;
       this.#open();
     }, maxBufferMs);
-    const reading = new StreamReading(this.#conversing.wire.answer.open(), this.#merger);
+    const reading = new StreamReading(this.#conversing.wire.answer.open(), this.#merger, framing);
     const opening = new Opening(overflowCheck, () => {
       void this.#say(status, headers, reading.taken());
     });
@@ -328,7 +346,7 @@ class ClientAnswer {
       ...(answer.error === undefined ? {} : { error: answer.error.message }),
     });
     this.#open();
-    if (isWhole) response.end(last.map(writeSse).join(""));
+    if (isWhole) response.end(this.#writer.write(last) + this.#writer.end());
     else breakOff(response);
   }
 
@@ -350,7 +368,8 @@ class ClientAnswer {
     const { wire, response } = this.#conversing;
     this.#hasFailed = true;
     await this.#endTurn({ status: "failed", answer: this.#sentAnswer.finish(), error: message });
-    response.end(writeSse(wire.errors.event(status, message)));
+    const failure = this.#writer.write([wire.errors.event(status, message)]);
+    response.end(failure + this.#writer.end());
   }
 
   #endTurn(result: TurnResult): Promise<unknown> {
@@ -387,7 +406,7 @@ class ClientAnswer {
     this.#isStreaming = true;
     const progress = events.map((event) => this.#sentAnswer.take(event));
     this.#hasFailed ||= progress.includes("terminal");
-    const text = `${events.map(writeSse).join("")}${isAlive ? ": alive\n\n" : ""}`;
+    const text = `${this.#writer.write(events)}${isAlive ? this.#writer.alive : ""}`;
     if (!this.#hasSpoken) {
       this.#unsent ??= { status, headers, text: "" };
       this.#unsent.text += text;

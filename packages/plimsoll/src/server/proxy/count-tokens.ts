@@ -17,15 +17,16 @@ const timeoutMs = 5000;
 export interface CountingPlace {
   readonly agent: Agent;
   readonly request: IncomingMessage;
-  /** The upstream address of the conversation. The path for counting is appended to it. */
+  /** The upstream address of the conversation. */
   readonly url: () => URL;
   readonly wire: Wire;
 }
 
 export function countTokensAt({ agent, request, url, wire }: CountingPlace): CountTokens {
-  return async (path, body) => {
-    const place = url();
-    place.pathname += path;
+  return async (body) => {
+    const { counting } = wire.body;
+    if (counting === undefined) return undefined;
+    const place = counting.place(url());
     const answer = await agent.request({
       origin: place.origin,
       path: `${place.pathname}${place.search}`,
@@ -36,7 +37,7 @@ export function countTokensAt({ agent, request, url, wire }: CountingPlace): Cou
     });
     const text = await textOf(answer.body);
     if (answer.statusCode !== 200 || text === undefined) return undefined;
-    return wire.body.counting?.read(parseObject(text) ?? null);
+    return counting.read(parseObject(text) ?? null);
   };
 }
 

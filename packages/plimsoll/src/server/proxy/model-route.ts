@@ -7,6 +7,7 @@ import { errorMessage, PlimsollError } from "../../message/error.ts";
 import type { ReceivedTurn, Turn } from "../../session/turn/turn.ts";
 import { credentialsOf } from "../../wire/format/credentials.ts";
 import type { Wire } from "../../wire/format/wire.ts";
+import { pathWithModel } from "../../wire/vendors.ts";
 import { wires } from "../../wire/wires.ts";
 import { type Caller, checkJson } from "../http/checks.ts";
 import { type ReadBody, readBody } from "../http/read-body.ts";
@@ -16,7 +17,7 @@ import { bufferForOverflow } from "./buffer-for-overflow.ts";
 import { converse } from "./converse.ts";
 import { countTokensAt } from "./count-tokens.ts";
 import { readHints, readSwitches } from "./hints.ts";
-import { type Answering, type Call, relay, upstreamHeaders } from "./relay.ts";
+import { type Answering, type Call, framingOf, relay, upstreamHeaders } from "./relay.ts";
 import { watchAnswer } from "./watch-answer.ts";
 
 export interface Gateway {
@@ -75,26 +76,35 @@ async function send(
   const wire = wires[route.wire];
   const rounds = turn?.rounds;
   if (turn !== undefined && rounds !== undefined) {
-    const url = gateway.upstream(route.provider, route.path);
-    const call = (): Call => ({ url, method: "POST", ...outgoing(request, body, turn.body) });
+    const call = (): Call => ({
+      url: upstreamFor(gateway, route, turn),
+      method: "POST",
+      ...outgoing(request, body, turn.body),
+    });
     const headers = (): Record<string, string> => turnHeaders(turn);
-    return converse({ agent: gateway.agent, turn, rounds, wire, response, call, headers });
+    const { framing = "events" } = route;
+    return converse({ agent: gateway.agent, turn, rounds, wire, framing, response, call, headers });
   }
   for (;;) {
     const relayed = await relay(
       gateway.agent,
       {
-        url: gateway.upstream(route.provider, route.path),
+        url: upstreamFor(gateway, route, turn),
         method: "POST",
         ...outgoing(request, body, turn?.body),
       },
       response,
       (status, headers): Answering => {
         if (turn === undefined) return { headers: {} };
-        const overflowCheck = bufferForOverflow(wire, status, headers);
+        const answer = {
+          status,
+          headers,
+          framing: framingOf(status, headers, route.framing ?? "events"),
+        };
+        const overflowCheck = bufferForOverflow(wire, answer);
         return {
           headers: turnHeaders(turn),
-          watch: watchAnswer(turn, wire, status, headers),
+          watch: watchAnswer(turn, wire, answer),
           ...(overflowCheck === undefined ? {} : { overflowCheck }),
         };
       },
@@ -109,6 +119,17 @@ async function send(
     if (response.destroyed)
       throw new PlimsollError("CLIENT_LEFT", "The client went away.", { status: 499 });
   }
+}
+
+/** The address to send to. If the path names the model, it names the model that Plimsoll chose. */
+function upstreamFor(
+  gateway: Gateway,
+  { provider, path, model }: Extract<Destination, { kind: "model" }>,
+  turn: ReceivedTurn | undefined,
+): URL {
+  const chosen = turn?.fitted.target.model ?? model;
+  const isOther = model !== undefined && chosen !== undefined && chosen !== model;
+  return gateway.upstream(provider, isOther ? pathWithModel(path, chosen) : path);
 }
 
 /** The body to send: the client's own bytes, compressed or not, or an edited body, which is never compressed. */
@@ -172,6 +193,7 @@ async function receive(
       provider: route.provider,
       wire: wires[route.wire],
       body: body.json,
+      ...(route.model === undefined ? {} : { model: route.model }),
       hints: readHints(request.headers),
       ...switches,
       headers: decidingHeaders(wires[route.wire], request),
@@ -229,6 +251,7 @@ export async function handleCount(
         provider: route.provider,
         wire: wires[route.wire],
         body: body.json,
+        ...(route.model === undefined ? {} : { model: route.model }),
         hints: readHints(request.headers),
         isRefreshable: caller.isByCredential === true,
       })

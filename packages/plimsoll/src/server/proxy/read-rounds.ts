@@ -3,7 +3,8 @@
 import type { Readable } from "node:stream";
 import { PlimsollError } from "../../message/error.ts";
 import { maxAnswerBytes } from "../../wire/format/answer-reader.ts";
-import { createSseReader } from "../../wire/format/sse.ts";
+import type { Framing } from "../../wire/format/framing.ts";
+import type { SseReader } from "../../wire/format/sse.ts";
 import type {
   Answer,
   AnswerAccumulator,
@@ -49,16 +50,16 @@ export class StreamReading {
   /** Assembles the round. Undefined if the answer is too large. In that case none of it is kept. */
   #round: AnswerAccumulator | undefined;
   readonly #merger: RoundMerger;
-  readonly #reader: ReturnType<typeof createSseReader>;
+  readonly #reader: SseReader;
   #events: StreamEvent[] = [];
   #isAlive = false;
   #hasEnded = false;
   #bytes = 0;
 
-  constructor(round: AnswerAccumulator, merger: RoundMerger) {
+  constructor(round: AnswerAccumulator, merger: RoundMerger, framing: Framing) {
     this.#round = round;
     this.#merger = merger;
-    this.#reader = createSseReader(
+    this.#reader = framing.createReader(
       (event) => {
         if (this.#hasEnded) return;
         if (this.#bytes > maxAnswerBytes) this.#round = undefined;

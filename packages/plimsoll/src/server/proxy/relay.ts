@@ -6,6 +6,7 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import { Agent, type Dispatcher } from "undici";
 import { errorMessage, PlimsollError } from "../../message/error.ts";
+import { type Framing, type FramingName, framings } from "../../wire/format/framing.ts";
 import type { Overflow } from "../../wire/overflow.ts";
 
 export interface Call {
@@ -387,7 +388,18 @@ class Carrier implements Dispatcher.DispatchHandler {
   }
 }
 
-export function isStream(headers: IncomingHttpHeaders): boolean {
+/** The framing of a streamed answer. Undefined if the answer is one JSON body. `asked` is the framing that the client asked for. */
+export function framingOf(
+  status: number,
+  headers: IncomingHttpHeaders,
+  asked: FramingName,
+): Framing | undefined {
+  if (isStream(headers)) return framings.events;
+  const isJson = /^application\/json\b/i.test(headers["content-type"] ?? "");
+  return asked === "json-array" && isJson && status < 400 ? framings[asked] : undefined;
+}
+
+function isStream(headers: IncomingHttpHeaders): boolean {
   return String(headers["content-type"] ?? "").includes("text/event-stream");
 }
 

@@ -9,19 +9,26 @@ import {
   createStreamReader,
   maxAnswerBytes,
 } from "../../wire/format/answer-reader.ts";
+import type { Framing } from "../../wire/format/framing.ts";
 import type { Answer, Wire } from "../../wire/format/wire.ts";
 import { bytesInFlight } from "../http/buffered-bytes.ts";
 import { encodingOf, plain, unpackPieces } from "../http/unpack.ts";
-import { type Ending, isStream, type Watch } from "./relay.ts";
+import type { Ending, Watch } from "./relay.ts";
+
+/** The beginning of an upstream's answer. */
+export interface UpstreamAnswer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  /** The framing of the stream. Undefined if the answer is one JSON body. */
+  readonly framing: Framing | undefined;
+}
 
 export function watchAnswer(
   turn: Turn,
   wire: Wire,
-  status: number,
-  headers: IncomingHttpHeaders,
+  { status, headers, framing }: UpstreamAnswer,
 ): Watch {
-  const isStreamed = isStream(headers);
-  const reader = isStreamed ? createStreamReader(wire) : createJsonReader(wire);
+  const reader = framing === undefined ? createJsonReader(wire) : createStreamReader(wire, framing);
   const encoding = encodingOf(headers);
   const source = encoding === plain ? plainSource(reader) : packedSource(reader, encoding);
   return {
@@ -35,7 +42,8 @@ export function watchAnswer(
         ...(failure === undefined ? {} : { error: failure }),
       });
       // A stream in a known format must say that it is complete. A stream in an unknown format may end in any way.
-      const isCutOff = isStreamed && answer.outcome === "cut" && answer.response !== undefined;
+      const isCutOff =
+        framing !== undefined && answer.outcome === "cut" && answer.response !== undefined;
       return { isWhole: !(isCutOff && status < 400) };
     },
   };

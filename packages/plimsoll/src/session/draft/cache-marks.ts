@@ -20,7 +20,9 @@ import type { Patch } from "./render.ts";
  * Contract: returns true if the bytes contain a cache mark, and perhaps also if a text only mentions one. Reads the bytes once.
  */
 export function mayCarryMark({ cache }: Wire, bytes: Uint8Array): boolean {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).includes(cache.markField);
+  const { markField } = cache;
+  if (markField === undefined) return false;
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).includes(markField);
 }
 
 /** The patches of a client's request, plus a patch that adds a cache mark if one is needed. */

@@ -1,8 +1,9 @@
-/** Converts appended messages, in any wire format or the neutral form, into messages of one wire. */
+/** Converts appended messages, in any wire format or in Plimsoll's neutral form, into messages of one wire. */
 
 import { errorMessage, PlimsollError } from "../../message/error.ts";
 import { isObject, type JsonObject } from "../../message/json.ts";
 import type { Message } from "../../message/message.ts";
+import { withToolNames } from "../../message/tool-names.ts";
 import { wireOfMessage } from "../../wire/detect.ts";
 import type { Wire } from "../../wire/format/wire.ts";
 import { wires } from "../../wire/wires.ts";
@@ -15,18 +16,22 @@ export function checkMessage(message: unknown): JsonObject | Message {
   } catch (cause) {
     throw usage(`append accepts only values that JSON can represent: ${errorMessage(cause)}.`);
   }
-  throw usage("append accepts a message object, in any wire format or the neutral form.");
+  throw usage("append accepts a message object, in any wire format or in Plimsoll's neutral form.");
 }
 
-/** Consecutive neutral messages are encoded together, because parallel results may become one message. */
+/**
+ * Consecutive neutral messages are encoded together, because parallel results may become one message. `lastAnswer` is the answer
+ * before them, whose calls they may answer.
+ */
 export function encodePending(
   pending: readonly (JsonObject | Message)[],
   wire: Wire,
+  lastAnswer: readonly Message[] = [],
 ): readonly JsonObject[] {
   const encoded: JsonObject[] = [];
   let neutral: Message[] = [];
   const flush = (): void => {
-    encoded.push(...wire.messages.encode(neutral));
+    encoded.push(...wire.messages.encode(withToolNames(neutral, lastAnswer)));
     neutral = [];
   };
   for (const message of pending) {
@@ -42,7 +47,8 @@ export function encodePending(
 }
 
 function isNeutral(message: JsonObject | Message): message is Message {
-  return "parts" in message && Array.isArray(message["parts"]);
+  const parts = "parts" in message ? message["parts"] : undefined;
+  return Array.isArray(parts) && parts.every((part) => isObject(part) && "kind" in part);
 }
 
 /** The bytes of a message in the form that the log stores. */

@@ -5,13 +5,21 @@
 
 import type { JsonValue } from "../../message/json.ts";
 import type { BodySlices, Slice } from "../../wire/format/slices.ts";
-import { applySplices, elementsRange, fieldSplice, type Splice } from "../../wire/format/splice.ts";
+import {
+  applySplices,
+  elementsRange,
+  fieldSplice,
+  joinElements,
+  type Splice,
+} from "../../wire/format/splice.ts";
+import { toolSplices } from "../../wire/format/tool-list.ts";
 import type {
   FieldNames,
   OwnText,
   ToolsInMessage,
   Wire,
   WireEdit,
+  WireTools,
 } from "../../wire/format/wire.ts";
 import type { Conversation } from "../log/path.ts";
 import type { Expansion, Gap, Range, Replacement, View } from "../log/view.ts";
@@ -337,25 +345,35 @@ export interface BodyChanges {
 export function patchBody(
   body: Uint8Array,
   slices: BodySlices,
-  names: FieldNames,
+  wire: BesideWire,
   changes: BodyChanges,
 ): Uint8Array {
-  const elements = slices.elements.get(names.messages) ?? [];
+  const elements = slices.elements.get(wire.fields.messages) ?? [];
   return applySplices(body, [
     ...changes.patches.flatMap((patch) => spliceOf(patch, elements) ?? []),
-    ...splicesBeside(slices, names, changes),
+    ...splicesBeside(body, slices, wire, changes),
   ]);
+}
+
+/** The parts of a wire that tell where fields and tools are. */
+export interface BesideWire {
+  readonly fields: Pick<FieldNames, "messages">;
+  readonly tools: Pick<WireTools, "list">;
 }
 
 /** The changes to fields and tools, which are outside the conversation. */
 function splicesBeside(
+  body: Uint8Array,
   slices: BodySlices,
-  names: FieldNames,
+  wire: BesideWire,
   { fields, tools }: BodyChanges,
 ): readonly Splice[] {
+  const neighbour = wire.fields.messages;
   return [
-    ...[...(fields ?? [])].map(([name, json]) => fieldSplice(slices, name, json, names.messages)),
-    ...(tools === undefined ? [] : toolSplices(slices.elements.get(names.tools) ?? [], tools)),
+    ...[...(fields ?? [])].map(([name, json]) => fieldSplice(slices, name, json, neighbour)),
+    ...(tools === undefined || tools.elements.length === 0
+      ? []
+      : wire.tools.list.splices(body, slices, tools)),
   ];
 }
 
@@ -375,38 +393,21 @@ export function withToolsInMessage(
   return { ...changes, patches: mergeNeighbours([...before, patch, ...behind]) };
 }
 
-/**
- * Replaces the bytes from the first tool to the last, or appends tools after the last one. The brackets of the client's list
- * stay.
- */
-function toolSplices(
-  listed: readonly Slice[],
-  { elements, isWhole }: VisibleTools,
-): readonly Splice[] {
-  const [first, last] = [listed[0], listed.at(-1)];
-  if (first === undefined || last === undefined || elements.length === 0) return [];
-  return isWhole
-    ? [{ start: first.start, end: last.end, text: joined(elements) }]
-    : [{ start: last.end, end: last.end, text: joined([new Uint8Array(), ...elements]) }];
-}
-
 /** The client's body with its whole conversation written out, including the part that the provider stored. */
 export function expandBody(
   body: Uint8Array,
   slices: BodySlices,
-  names: FieldNames,
+  wire: BesideWire,
   { elements, ...changes }: BodyChanges & { readonly elements: readonly Uint8Array[] },
 ): Uint8Array {
   const list = patchList(elements, changes.patches, (bytes) => bytes);
-  const messages = Buffer.concat([Buffer.from("["), joined(list), Buffer.from("]")]);
-  const known = slices.fields.get(names.messages);
+  const messages = Buffer.concat([Buffer.from("["), joinElements(list), Buffer.from("]")]);
+  const known = slices.fields.get(wire.fields.messages);
   return applySplices(body, [
     ...(known === undefined ? [] : [{ ...known, text: messages }]),
-    ...splicesBeside(slices, names, changes),
+    ...splicesBeside(body, slices, wire, changes),
   ]);
 }
-
-const comma = encoder.encode(",");
 
 function spliceOf(
   { first, end, elements: added }: Patch,
@@ -418,17 +419,14 @@ function spliceOf(
   }
   const from = elements[first];
   const last = elements[end - 1];
-  if (end > first) return from && last && { start: from.start, end: last.end, text: joined(added) };
+  if (end > first)
+    return from && last && { start: from.start, end: last.end, text: joinElements(added) };
   // The text of an insertion includes the comma that separates it from its neighbour.
   const before = elements[first - 1];
   if (before !== undefined)
-    return { start: before.end, end: before.end, text: joined([new Uint8Array(), ...added]) };
-  return from && { start: from.start, end: from.start, text: joined([...added, new Uint8Array()]) };
-}
-
-function joined(elements: readonly Uint8Array[]): Uint8Array {
-  return Buffer.concat(
-    elements.flatMap((bytes, index) => (index === 0 ? [bytes] : [comma, bytes])),
+    return { start: before.end, end: before.end, text: joinElements([new Uint8Array(), ...added]) };
+  return (
+    from && { start: from.start, end: from.start, text: joinElements([...added, new Uint8Array()]) }
   );
 }
 

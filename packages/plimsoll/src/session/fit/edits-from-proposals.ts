@@ -58,7 +58,7 @@ export function editMakingFor(
 /** Maximum number of consecutive messages in one run. The archive always reads whole runs. */
 const messagesPerRun = 100;
 
-/** Cost of one proposal in the unit of `Steps`. It is this high because the proposal's message has to be read. */
+/** Cost of one proposal in the unit of `costPerStep`. It is this high because the proposal's message has to be read. */
 const costPerProposal = 32;
 
 export async function makeEdits(

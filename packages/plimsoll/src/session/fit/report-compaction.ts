@@ -107,7 +107,7 @@ function visibleTexts({ messages }: VisibleConversation): readonly VisibleText[]
   }));
 }
 
-/** Plimsoll's own texts in the view, with their positions. Each is either a summary or a text that only names a handle. */
+/** Plimsoll's own texts in the view, with their positions. Each is a summary, or a text with a handle and no content. */
 function ownTexts({ path }: Draft, { view }: Sized): readonly VisibleText[] {
   const at = (index: number): number => path.seqAt(Math.max(0, index)) ?? 0;
   return [

@@ -78,8 +78,8 @@ function oldLinkIn(log: SessionLog, before: Link, message: LogMessage): Link | u
 
 /**
  * The link of the answer that Plimsoll recorded at this place, or of an earlier echo of it. The recorded answer must have the
- * same calls as the message, or the same text if there are no calls. A server that numbers its calls may have given two answers
- * with the same call ids here. Plimsoll then compares the words of the message with both.
+ * same calls as the message, or the same text if there are no calls. Some servers only number their calls, so two
+ * answers here may have the same call ids. Plimsoll then compares the words of the message with both.
  */
 function answerLinkIn(
   log: SessionLog,

@@ -302,7 +302,7 @@ export function continuationOf(
 
 /**
  * Whether the answers that a request shares with a session have the same words in both. Equal call ids prove nothing if the
- * server numbers its calls. Contract: `recallAnswers` has been called for this log.
+ * server only numbers its calls (`call_0`, `call_1` …). Contract: `recallAnswers` has been called for this log.
  */
 export function hasWordsInCommon(
   log: SessionLog,

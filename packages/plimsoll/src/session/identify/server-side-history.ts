@@ -22,13 +22,13 @@ export interface WholeConversation {
   readonly links: readonly Link[];
   /** Number of messages that are not in the request. */
   readonly serverSideCount: number;
-  /** The log's records of messages that the request lacks or only names. The key is the index in `messages`. */
+  /** The log's records of messages that the request leaves out or refers to by id. The key is the index in `messages`. */
   readonly nodes: ReadonlyMap<number, NodeRecord>;
-  /** The session that contains the named messages. Undefined if the request names none, or names an unknown one. */
+  /** The session that contains these messages. Undefined if there are none, or if Plimsoll does not know one of them. */
   readonly log?: SessionLog;
   /**
-   * True if the request names a message that Plimsoll does not know. Plimsoll then cannot tell what the model will see, and must
-   * not edit anything.
+   * True if the request refers to a message that Plimsoll does not know. Plimsoll then cannot tell what the model will see, and
+   * must not edit anything.
    */
   readonly isUnknown: boolean;
 }
@@ -102,7 +102,10 @@ async function findHistory(
   return found && { path: pathTo(found.log, found.node.seq), log: found.log };
 }
 
-/** The messages that the request only names, by their index in the request. Undefined if Plimsoll does not know one of them. */
+/**
+ * The messages that the request refers to by id, keyed by their index in the request. Undefined if Plimsoll does not know one of
+ * them.
+ */
 async function findNamed(
   find: Find,
   messages: readonly LogMessage[],
@@ -118,8 +121,8 @@ async function findNamed(
 }
 
 /**
- * Puts the messages that the provider keeps before the messages of the request. Where the request only names a message, inserts
- * that message.
+ * Puts the messages that the provider keeps before the messages of the request. Where the request contains only the id of a
+ * message, inserts that message.
  */
 function joined(
   { wire, messages }: OwnMessages,

@@ -1,6 +1,7 @@
 /** The conversation of a session in memory: messages, their hashes and their sums. */
 
 import type { JsonObject } from "../../message/json.ts";
+import type { Message } from "../../message/message.ts";
 import type { Wire } from "../../wire/format/wire.ts";
 import { mayCarryMark } from "../draft/cache-marks.ts";
 import { encodeMessage, encodePending } from "../draft/encode.ts";
@@ -38,7 +39,7 @@ export async function appendPending(
 ): Promise<{ readonly tip: Tip; readonly newMessages: number }> {
   useWire(state, wire);
   await useRuler(context, state, ruler);
-  const added = encodePending(state.pending.splice(0), state.wire ?? wire);
+  const added = encodePending(state.pending.splice(0), state.wire ?? wire, lastAnswer(state));
   const bytes = added.map(encodeMessage);
   noteMarks(state, state.wire ?? wire, bytes);
   const messages = await context.facts.learn(state.wire ?? wire, bytes, ruler);
@@ -57,6 +58,20 @@ export async function appendPending(
   take(state, added, messages);
   state.tip = tip;
   return { tip, newMessages: added.length };
+}
+
+/** The messages of the model at the end of the conversation so far. */
+function lastAnswer({
+  sentMessages,
+  wire,
+}: Pick<SessionState, "sentMessages" | "wire">): readonly Message[] {
+  const answer: Message[] = [];
+  for (const json of wire === undefined ? [] : sentMessages.toReversed()) {
+    const message = wire?.messages.decode(json);
+    if (message?.role !== "assistant") break;
+    answer.unshift(message);
+  }
+  return answer;
 }
 
 function noteMarks(state: SessionState, wire: Wire, bytes: readonly Uint8Array[]): void {

@@ -1,6 +1,7 @@
 /** Makes a request from the appended messages: records them, measures the request, and makes it fit. */
 
 import type { Count } from "../../budget/tokenizer.ts";
+import type { JsonValue } from "../../message/json.ts";
 import type { ToolDefinition } from "../../message/tool.ts";
 import { type BuiltPrompt, buildPrompt } from "../../prompt/sections.ts";
 import { readSlices } from "../../wire/format/slices.ts";
@@ -239,12 +240,17 @@ async function headOf(
   const value = await context.heads.make(
     {
       system: system === undefined ? undefined : JSON.stringify(system),
-      tools: tools.length === 0 ? undefined : JSON.stringify(tools.map(wire.tools.encode)),
+      tools: tools.length === 0 ? undefined : JSON.stringify(toolList(wire, tools)),
     },
     target,
   );
   state.head = { key, value };
   return value;
+}
+
+function toolList(wire: Wire, tools: readonly ToolDefinition[]): JsonValue {
+  const elements = tools.map((tool) => wire.tools.encode(tool));
+  return wire.tools.list.changed(undefined, { elements, isWhole: true });
 }
 
 /** Plimsoll's tools for this request. A later step decides whether the request includes them. */

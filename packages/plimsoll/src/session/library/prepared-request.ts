@@ -230,17 +230,13 @@ function bodyOf(
  * list.
  */
 function withVisibleTools(
-  { fields }: Wire,
+  { fields, tools }: Wire,
   body: JsonObject,
   { elements, isWhole }: VisibleTools,
 ): JsonObject {
   if (elements.length === 0) return body;
-  const own = body[fields.tools];
-  const visibleTools = elements.map(decodeMessage);
-  return {
-    ...body,
-    [fields.tools]: isWhole || !Array.isArray(own) ? visibleTools : [...own, ...visibleTools],
-  };
+  const change = { elements: elements.map(decodeMessage), isWhole };
+  return { ...body, [fields.tools]: tools.list.changed(body[fields.tools], change) };
 }
 
 /** The only tool that a final turn offers. */
@@ -275,6 +271,7 @@ export function preparedTurn(state: SessionState, preparing: Preparing): Prepare
     id: opened.id,
     outcome: { kind, tokensBefore, tokensAfter },
     request: withMessages(withOutput(wire, body, opened.shortened?.sent), wire, state, {
+      model: target.model,
       length: draft.path.length,
       patches: marked.patches,
       tail: prompt.tail,

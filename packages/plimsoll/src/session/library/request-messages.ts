@@ -1,7 +1,7 @@
 /** The messages of a library request: the view of the conversation, in the format of the request's wire. */
 
 import type { JsonObject, JsonValue } from "../../message/json.ts";
-import type { Message } from "../../message/message.ts";
+import type { Message, Part } from "../../message/message.ts";
 import type { Wire } from "../../wire/format/wire.ts";
 import { decodeMessage, encodeMessage } from "../draft/encode.ts";
 import { type Patch, patchList } from "../draft/render.ts";
@@ -9,6 +9,8 @@ import type { OwnOffer } from "../tools/own-tools-offer.ts";
 import type { ConversationState } from "./state.ts";
 
 interface VisibleMessages {
+  /** The model that reads the messages. */
+  readonly model: string;
   readonly length: number;
   readonly patches: readonly Patch[];
   /** A cache mark at the end of the last message. The prompt sections that change from turn to turn come after this mark. */
@@ -47,7 +49,7 @@ export function withMessages(
 function messagesFor(
   wire: Wire,
   { wire: own = wire, sentMessages }: Pick<ConversationState, "wire" | "sentMessages">,
-  { length, patches, end, tail, isListed }: VisibleMessages,
+  { length, patches, end, tail, isListed, model }: VisibleMessages,
 ): readonly JsonObject[] {
   const whole = patchList(sentMessages.slice(0, length), patches, decodeMessage);
   const visibleMessages = withSearches(own, whole, isListed);
@@ -56,6 +58,7 @@ function messagesFor(
       ? visibleMessages
       : wire.messages.encode(
           visibleMessages.map((message) => withoutReasoning(own.messages.decode(message))),
+          model,
         );
   return withTail(wire, end === undefined ? spoken : withLastMarked(wire, spoken, end), tail);
 }
@@ -122,7 +125,17 @@ function withTail(
   return messages.toSpliced(index + 1, 0, wire.edit.ownMessage({ text: tail }));
 }
 
-/** Removes reasoning, because a provider signs its reasoning, and another provider would reject a request that contains it. */
+/**
+ * Removes reasoning and signatures, because a provider signs its reasoning, and another provider would reject a request that
+ * contains it.
+ */
 function withoutReasoning({ role, parts }: Message): Message {
-  return { role, parts: parts.filter(({ kind }) => kind !== "reasoning") };
+  const kept = parts.filter(({ kind }) => kind !== "reasoning");
+  return { role, parts: kept.map(withoutSignature) };
+}
+
+function withoutSignature(part: Part): Part {
+  if (part.kind !== "tool-call" || part.signature === undefined) return part;
+  const { signature: _signature, ...rest } = part;
+  return rest;
 }

@@ -39,7 +39,7 @@ export type { WireOfProvider } from "./prepare.ts";
 /** Contract: one call at a time. Appended messages are stored with the next commit. */
 export interface Session {
   readonly id: string;
-  /** Appends a message in any wire format or the neutral form. */
+  /** Appends a message in any wire format or in Plimsoll's neutral form. */
   append(message: JsonObject | Message): Promise<void>;
   prepare<Request = JsonObject>(options: PrepareOptions): Promise<PreparedTurn<Request>>;
   /** Call this with the provider's error if the provider rejected the request as too long. Send the returned turn instead. */

@@ -95,7 +95,7 @@ test.each([
   });
 });
 
-test("neutral parts stay what they are, and an image costs what its provider makes of it", async () => {
+test("parts in the neutral form stay what they are, and an image costs what its provider makes of it", async () => {
   const { publicApi } = await begun();
   const parts = [
     { kind: "text", text: "A picture:" },
@@ -109,7 +109,9 @@ test("neutral parts stay what they are, and an image costs what its provider mak
 test("what JSON cannot hold is refused, and takes nothing", async () => {
   const { publicApi } = await begun();
   const before = publicApi.remaining;
-  expect(() => publicApi.reserve(call, { id: 1n })).toThrowError(/text, JSON or neutral parts/);
+  expect(() => publicApi.reserve(call, { id: 1n })).toThrowError(
+    /a list of parts in Plimsoll's neutral form/,
+  );
   expect(publicApi.remaining).toBe(before);
 });
 

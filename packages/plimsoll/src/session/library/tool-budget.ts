@@ -29,7 +29,7 @@ import { anyReference, isReferable, referenceTo } from "./granted-handles.ts";
 import { type Output, outputOf, resultMessage, textBytes } from "./tool-output.ts";
 
 export type ToolGrant = Grant & {
-  /** The result, or a text for the model that replaces a denied result. Append this message. */
+  /** The result, or a text for the model that replaces a denied result. The caller must append this message. */
   readonly message: Message;
 };
 
@@ -42,8 +42,9 @@ export type CallOf = Pick<ToolCallPart, "id" | "name">;
  */
 export interface SessionToolBudget {
   /**
-   * Reserves room for a result: text, JSON, neutral parts, or an Error. If the result is granted, its room is taken at once.
-   * Append the message of the grant.
+   * Reserves room for a result: text, JSON, a list of parts in Plimsoll's neutral form (text, image, document, opaque), or an
+   * Error. If Plimsoll grants the result, its room is taken at once. Granted or not, the caller must append the `message` of the
+   * returned grant.
    */
   reserve(call: CallOf, output: unknown): ToolGrant;
   /** Returns the same as `reserve`, but takes no room. */

@@ -1,4 +1,4 @@
-/** A tool's output in neutral form. */
+/** A tool's output in Plimsoll's neutral form. */
 
 import { errorMessage } from "../../message/error.ts";
 import { isObject } from "../../message/json.ts";
@@ -10,7 +10,10 @@ export interface Output {
   readonly isError: boolean;
 }
 
-/** Text and neutral parts stay as they are, an Error becomes a failed call, and anything else becomes JSON. */
+/**
+ * Text and lists of parts in Plimsoll's neutral form stay as they are. An Error becomes a failed call. Anything else becomes
+ * JSON.
+ */
 export function outputOf(given: unknown): Output {
   if (given instanceof Error) return { content: textOf(errorMessage(given)), isError: true };
   if (typeof given === "string") return { content: textOf(given), isError: false };
@@ -20,10 +23,10 @@ export function outputOf(given: unknown): Output {
 }
 
 export function resultMessage(
-  { id }: Pick<ToolCallPart, "id">,
+  { id, name }: Pick<ToolCallPart, "id" | "name">,
   { content, isError }: Output,
 ): Message {
-  return { role: "tool", parts: [{ kind: "tool-result", callId: id, content, isError }] };
+  return { role: "tool", parts: [{ kind: "tool-result", callId: id, name, content, isError }] };
 }
 
 /** Size of the result's texts in bytes. */
@@ -42,7 +45,9 @@ function jsonOf(given: unknown): string {
   try {
     return JSON.stringify(given) ?? "";
   } catch (cause) {
-    throw usage(`A tool's result must be text, JSON or neutral parts: ${errorMessage(cause)}.`);
+    throw usage(
+      `A tool's result must be text, a value that JSON can represent, or a list of parts in Plimsoll's neutral form: ${errorMessage(cause)}.`,
+    );
   }
 }
 

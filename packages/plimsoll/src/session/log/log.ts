@@ -137,7 +137,7 @@ export interface Marks {
   readonly allTexts: string;
   /** Hash of everything in the answer except its reasoning. */
   readonly words: string;
-  /** Set if the server simply numbers its calls. Other answers may then have the same call ids. */
+  /** Set if the server only numbers its calls (`call_0`, `call_1` …). Other answers may then have the same call ids. */
   readonly isNumbered?: true;
 }
 

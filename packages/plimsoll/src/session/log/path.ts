@@ -256,7 +256,7 @@ function deepestOf(log: SessionLog, indexOf: IndexOf): { index: number; chain: s
 
 /**
  * The anchor of an edit that touches no message. It is the last message that came from the client and that the client does not
- * rewrite with every request. An answer is not used, because a client may never send it back.
+ * rewrite with every request. An answer is not used, because some clients never send it back.
  */
 export function anchorOf(log: SessionLog, path: Path, branch: BranchState): string {
   const end = stableLength(path, branch);

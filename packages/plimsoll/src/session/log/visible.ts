@@ -1,6 +1,6 @@
 /**
  * Tells which messages a branch may look up: those on its own path from the root to its tip, and those that its client abandoned
- * when it rewound or compacted the conversation. A branch may never look up messages of other branches, even in the same session.
+ * when it rewound or compacted the conversation. A branch must not look up messages of other branches, even in the same session.
  */
 
 import { pathTo, type SessionLog } from "./log.ts";

@@ -57,7 +57,7 @@ export function scanString(
   return collector.result();
 }
 
-/** Contract: this function may never return, because some patterns take forever. The caller must be able to stop it. */
+/** Contract: the caller must be able to stop this function, because with some patterns it never returns. */
 export function scanPattern(
   bytes: Uint8Array,
   pattern: RegExp,

@@ -14,8 +14,8 @@ const reminder = /^\s*<system-reminder>/;
 /**
  * Hash of a message's content, without the details that clients change. Texts are trimmed and converted to one Unicode form.
  * Reasoning and reminders are ignored. If the message has calls, only their names and ids are hashed, because a client may spell
- * the arguments differently. If a server numbers its calls, several answers may have the same essence, and only their words
- * distinguish them. Null if nothing is left to hash.
+ * the arguments differently. If a server only numbers its calls, several answers may have the same essence, and only their
+ * words distinguish them. Null if nothing is left to hash.
  */
 export function essenceOf(role: Message["role"], parts: readonly Part[]): string | null {
   const calls = namedCalls(parts);

@@ -20,7 +20,7 @@ import type { Target } from "./target.ts";
  * Sends a body to the provider's counting endpoint with the client's own key. Resolves to undefined if the provider gives no
  * count.
  */
-export type CountTokens = (path: string, body: Uint8Array) => Promise<number | undefined>;
+export type CountTokens = (body: Uint8Array) => Promise<number | undefined>;
 
 export interface AskedPreamble {
   readonly target: Target;
@@ -85,7 +85,7 @@ async function ask(
 ): Promise<number> {
   const { counting } = wire.body;
   if (counting === undefined || count === undefined) return 1;
-  const tokens = await count(counting.path, counting.body(request, body, slices));
+  const tokens = await count(counting.body(request, body, slices));
   // An implausible count is ignored, because it would apply to every request with these tools.
   return tokens === undefined || !isPlausible(estimated, tokens) ? 1 : tokens / estimated;
 }

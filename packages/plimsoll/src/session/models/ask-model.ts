@@ -61,7 +61,7 @@ function send(
 ): Promise<Response> {
   if (key === undefined && needsKey(provider))
     throw new PlimsollError("CONFIG_INVALID", `The summariser needs a key. Set ${apiKeyEnv}.`);
-  const url = questionUrl(provider, baseUrl);
+  const url = questionUrl(provider, { baseUrl, model });
   if (url === undefined)
     throw new PlimsollError("CONFIG_INVALID", "The summariser has no address. Set its baseUrl.");
   if (url.username !== "" || url.password !== "")

@@ -10,7 +10,7 @@ import { type OwnTools, ownToolsBeside } from "../../offload/own-tools.ts";
 import type { WordVectors } from "../../search/vectors.ts";
 import { sha256 } from "../../store/body.ts";
 import { type BodySlices, parseJson, type Slice } from "../../wire/format/slices.ts";
-import type { Wire, WireRequest } from "../../wire/format/wire.ts";
+import type { ToolChange, Wire, WireRequest } from "../../wire/format/wire.ts";
 import type { View } from "../log/view.ts";
 import type { FactsReader } from "../measure/message-facts.ts";
 import type { Preamble } from "../measure/preamble.ts";
@@ -62,7 +62,7 @@ export function askedTools(
   if (within === undefined || holder === undefined)
     return {
       body,
-      tools: slices.elements.get(target.wire.fields.tools) ?? [],
+      tools: target.wire.tools.list.read(body, slices),
       hash: head.hash,
       target,
     };
@@ -269,11 +269,5 @@ export function withTools(measured: Measurement, tools: Count): Measurement {
   return measurement({ ...measured.components, tools });
 }
 
-/**
- * Elements of the tool list. If `isWhole`, they replace the client's list. Otherwise they follow it, and the client's list has at
- * least one tool.
- */
-export interface VisibleTools {
-  readonly elements: readonly Uint8Array[];
-  readonly isWhole: boolean;
-}
+/** The tools that the model sees beside the client's, or instead of them. The client's list has at least one tool. */
+export type VisibleTools = ToolChange<Uint8Array>;

@@ -38,7 +38,7 @@ export function bodyToSend(
   try {
     // If only fields change, the history that the provider stores need not be written out.
     return isUnchanged
-      ? patchBody(body, slices, draft.wire.fields, { patches, fields })
+      ? patchBody(body, slices, draft.wire, { patches, fields })
       : draft.request.compose({ patches, fields, tools });
   } catch (error) {
     // The first request of a turn can be sent as it came. Later requests must contain the model's lookups, so they cannot.
@@ -78,8 +78,8 @@ function fieldsToSend(
   const isLast = isFinal || rounds?.isLast === true;
   const shortened = shortenedOutput(draft, fitted, rounds?.tokens);
   const values: FieldValues = new Map([
-    ...(isOther ? [[wire.fields.model, target.model] as const] : []),
-    ...(isLast && hasTools ? wire.body.noTools : []),
+    ...(isOther && wire.modelPlace === "body" ? [[wire.fields.model, target.model] as const] : []),
+    ...(isLast && hasTools ? wire.body.noTools(body, slices) : []),
     ...(shortened === undefined ? [] : wire.body.outputFields(body, slices, shortened.sent)),
   ]);
   return new Map([...values].map(([name, value]) => [name, JSON.stringify(value)]));

@@ -43,6 +43,8 @@ export interface Incoming {
   readonly provider: string;
   readonly wire: Wire;
   readonly body: Uint8Array;
+  /** The model, if the path of the request names it. */
+  readonly model?: string;
   readonly hints: SessionHints;
   readonly priority?: 1 | 2 | 3;
   /** Whether Plimsoll sends the request as it came. The request is still recorded and measured. */
@@ -62,6 +64,6 @@ export interface OpenTurn {
   readonly draft: Draft;
   readonly placed: Placed;
   readonly isBypassed?: boolean;
-  /** Whether the caller may never return with an answer. Such a turn ends at the latest when Plimsoll shuts down. */
+  /** True if the caller possibly never returns with an answer. Such a turn ends at the latest when Plimsoll shuts down. */
   readonly isLeftOpen?: boolean;
 }

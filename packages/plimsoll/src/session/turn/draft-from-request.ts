@@ -113,7 +113,10 @@ interface ServerSideBodies {
   load(): Promise<void>;
 }
 
-/** Loads messages that the client only names, or that the provider stores, from Plimsoll's store. */
+/**
+ * Loads messages that the request does not contain: the client refers to them by id, or leaves them out because the provider
+ * keeps them. Plimsoll reads them from its own store.
+ */
 function serverSideBodies(
   store: DraftingWorld["store"],
   { record }: Pick<SessionLog, "record">,
@@ -183,7 +186,7 @@ export function composeRequest(
   const place = toolsPlace(request, serverSideCount);
   const changes = place ? withToolsInMessage(wanted, place, path.bytesAt(place.message)) : wanted;
   const isList = slices.elements.has(wire.fields.messages) || changes.patches.length === 0;
-  if (serverSideCount === 0 && isList) return patchBody(body, slices, wire.fields, changes);
+  if (serverSideCount === 0 && isList) return patchBody(body, slices, wire, changes);
   // Plimsoll writes a conversation out in full if it is not a list, or if the body has only part of it.
   const fields = new Map(changes.fields);
   if (serverSideCount > 0)
@@ -192,7 +195,7 @@ export function composeRequest(
   const elements = Array.from({ length: path.length }, (_, index) =>
     asElement(wire, path.bytesAt(index)),
   );
-  return expandBody(body, slices, wire.fields, { ...changes, fields, elements });
+  return expandBody(body, slices, wire, { ...changes, fields, elements });
 }
 
 function outputOf(maxTokens: number, thinkingTokens: number | undefined): OutputSize {

@@ -229,7 +229,7 @@ function resultsOf(
       blocks === undefined
         ? contentOf(offer, call, { text: [text, ...more].join("\n") })
         : [...contentOf(offer, call, { text, blocks }), ...(call.isToolSearch ? [] : texts(more))];
-    return { kind: "tool-result", callId: call.id, content, isError } as const;
+    return { kind: "tool-result", callId: call.id, name: call.name, content, isError } as const;
   });
   return { role: "tool", parts };
 }

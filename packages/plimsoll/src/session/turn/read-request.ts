@@ -43,7 +43,7 @@ export async function readRequest(world: ReaderWorld, given: Incoming): Promise<
   const { wire, body } = given;
   const recalled = world.prefixes.recall(memoryKeyOf(given), body, wire.fields.messages);
   const { slices } = recalled;
-  const request = wire.body.read(body, slices);
+  const request = { ...wire.body.read(body, slices), ...(given.model && { model: given.model }) };
   // Splitting the body took a while, so let other work run before the messages are read.
   if (body.length > largeBytes) await nextTurn();
   const incoming = withOwnSession(given, request);

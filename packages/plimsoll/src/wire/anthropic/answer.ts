@@ -204,7 +204,7 @@ function readUsage(usage: JsonValue | undefined): Usage | undefined {
   const { cache_creation: detail } = usage;
   return usageFrom({
     input: [usage["input_tokens"], cacheRead, cacheWrite],
-    output: usage["output_tokens"],
+    output: [usage["output_tokens"]],
     cacheRead,
     cacheWrite,
     cacheWriteLong: isObject(detail) ? detail["ephemeral_1h_input_tokens"] : undefined,

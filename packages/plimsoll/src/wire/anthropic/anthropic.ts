@@ -13,12 +13,12 @@ import { anthropicTools } from "./tools.ts";
 export const anthropicWire: Wire = {
   name: "anthropic",
   vendor: "anthropic",
+  modelPlace: "body",
   fields: {
     model: "model",
     messages: "messages",
     tools: "tools",
     system: "system",
-    output: ["max_tokens"],
   },
   body: anthropicBody,
   messages: anthropicMessages,

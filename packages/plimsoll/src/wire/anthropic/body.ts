@@ -19,7 +19,7 @@ export const anthropicBody: WireBody = {
   compose: composeBody,
   decodeSystem: decodeContent,
   outputFields,
-  noTools: new Map([["tool_choice", { type: "none" }]]),
+  noTools: () => new Map([["tool_choice", { type: "none" }]]),
   withoutServerSideHistory: new Map(),
   nothingKept: new Map(),
   headers: [betaHeader],
@@ -28,7 +28,15 @@ export const anthropicBody: WireBody = {
   // Limits from Anthropic's vision guide, 2026-11.
   mediaLimits: (window) => ({ maxBytes: 32_000_000, maxCount: window >= 1_000_000 ? 600 : 100 }),
   profileOf: () => undefined,
-  counting: { path: "/count_tokens", body: countBody, read: readCount },
+  counting: {
+    place: (conversation) => {
+      const place = new URL(conversation);
+      place.pathname += "/count_tokens";
+      return place;
+    },
+    body: countBody,
+    read: readCount,
+  },
 };
 
 function readRequest(body: Uint8Array, slices: BodySlices): WireRequest {

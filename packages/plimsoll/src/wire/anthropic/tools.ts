@@ -4,6 +4,7 @@ import { isObject, type JsonObject, type JsonValue, stringOr } from "../../messa
 import type { ToolDefinition } from "../../message/tool.ts";
 import { toolSearchTexts } from "../../text/for-models.ts";
 import { namedTool } from "../format/named-tool.ts";
+import { plainToolList } from "../format/tool-list.ts";
 import type { NativeDeferral, WireTools } from "../format/wire.ts";
 import { withoutCacheMarks } from "./cache.ts";
 
@@ -22,6 +23,7 @@ const deferral: NativeDeferral = {
 };
 
 export const anthropicTools: WireTools = {
+  list: plainToolList("tools"),
   encode: encodeTool,
   decode: (tool) => namedTool(tool, "input_schema"),
   nameOf: (tool) => (isObject(tool) ? stringOr(tool["name"], "") || undefined : undefined),

@@ -1,7 +1,7 @@
 /** Reads an answer, which comes as a stream or as one JSON body, while Plimsoll passes it on to the client. */
 
 import type { JsonValue } from "../../message/json.ts";
-import { createSseReader } from "./sse.ts";
+import { type Framing, framings } from "./framing.ts";
 import type { Answer, Wire } from "./wire.ts";
 
 export interface AnswerReader {
@@ -17,11 +17,11 @@ export interface AnswerReader {
 export const maxAnswerBytes: number = 64 * 1024 * 1024;
 const unread: Answer = { outcome: "unread", choices: [] };
 
-export function createStreamReader(wire: Wire): AnswerReader {
+export function createStreamReader(wire: Wire, framing: Framing = framings.events): AnswerReader {
   const accumulator = wire.answer.open();
   let position = 0;
   let terminalStart = -1;
-  const reader = createSseReader((event) => {
+  const reader = framing.createReader((event) => {
     if (accumulator.take(event) === "terminal" && terminalStart < 0) terminalStart = event.start;
   });
   return {

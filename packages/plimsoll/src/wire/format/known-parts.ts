@@ -34,6 +34,12 @@ export const responsesTypes: KnownTypes = {
     /^(?:text|input_text|output_text|refusal|input_image|computer_screenshot|input_file|input_audio|item:(?:reasoning|compaction|compaction_trigger|item_reference|mcp_list_tools|mcp_approval_request|mcp_approval_response|additional_tools|program|program_output|.+_call|.+_call_output|tool_search_output))$/,
 };
 
+/** Types of the Gemini wire. The type of a part is the name of the field with its content. */
+export const geminiTypes: KnownTypes = {
+  roles: new Set(["user", "model", "function"]),
+  parts: /^(?:executableCode|codeExecutionResult|executable_code|code_execution_result)$/,
+};
+
 /** Sets `stays` if the message's role, or the type of one of its parts, is unknown. `role` is the role as the client wrote it. */
 export function keepingUnknown(
   message: Message,

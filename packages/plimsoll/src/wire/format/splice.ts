@@ -68,6 +68,13 @@ export function fieldSplice(
   return { start: end, end, text: `,${JSON.stringify(name)}:${json}` };
 }
 
+const comma = encoder.encode(",");
+
+/** Elements of an array, with commas between them. */
+export function joinElements(elements: readonly Uint8Array[]): Uint8Array {
+  return join(elements.flatMap((bytes, index) => (index === 0 ? [bytes] : [comma, bytes])));
+}
+
 /** Turns a slice with positions relative to `outer` into one with positions relative to the whole body. */
 export function within(outer: Slice, inner: Slice): Slice {
   return { start: outer.start + inner.start, end: outer.start + inner.end };

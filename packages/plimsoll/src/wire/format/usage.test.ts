@@ -28,6 +28,8 @@ const usageText: Readonly<Record<WireName, (figure: string) => string>> = {
     `{"prompt_tokens":${figure},"completion_tokens":${figure},"prompt_tokens_details":{"cached_tokens":${figure}},"completion_tokens_details":{"reasoning_tokens":${figure}}}`,
   "openai-responses": (figure) =>
     `{"input_tokens":${figure},"output_tokens":${figure},"input_tokens_details":{"cached_tokens":${figure},"cache_write_tokens":${figure}},"output_tokens_details":{"reasoning_tokens":${figure}}}`,
+  gemini: (figure) =>
+    `{"promptTokenCount":${figure},"candidatesTokenCount":${figure},"cachedContentTokenCount":${figure},"thoughtsTokenCount":${figure},"toolUsePromptTokenCount":${figure}}`,
 };
 
 const whole: Readonly<Record<WireName, (usage: string) => string>> = {
@@ -37,6 +39,8 @@ const whole: Readonly<Record<WireName, (usage: string) => string>> = {
     `{"choices":[{"index":0,"message":{"role":"assistant","content":"Yes."},"finish_reason":"stop"}],"usage":${usage}}`,
   "openai-responses": (usage) =>
     `{"object":"response","status":"completed","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Yes."}]}],"usage":${usage}}`,
+  gemini: (usage) =>
+    `{"candidates":[{"content":{"role":"model","parts":[{"text":"Yes."}]},"finishReason":"STOP"}],"usageMetadata":${usage}}`,
 };
 
 const streamed: Readonly<Record<WireName, (usage: string) => string>> = {
@@ -56,6 +60,7 @@ const streamed: Readonly<Record<WireName, (usage: string) => string>> = {
     ].join("\n\n"),
   "openai-responses": (usage) =>
     `event: response.completed\ndata: {"type":"response.completed","response":${whole["openai-responses"](usage)}}`,
+  gemini: (usage) => `data: ${whole.gemini(usage)}`,
 };
 
 const wireNames = Object.keys(wires) as readonly WireName[];
@@ -79,15 +84,20 @@ test.each(wireNames.flatMap((name) => odd.map((figure) => [name, figure] as cons
 );
 
 test.each(wireNames)("%s: one odd figure does not take the others with it", (name) => {
-  const text = usageText[name]("40").replace(/"(input|prompt)_tokens":40/, '"$1_tokens":-1');
+  const text = usageText[name]("40").replace(
+    /"(input_tokens|prompt_tokens|promptTokenCount)":40/,
+    '"$1":-1',
+  );
   const { usage } = wires[name].answer.read(JSON.parse(whole[name](text)) as JsonObject);
-  const input = name === "anthropic" ? 80 : 0;
-  expect(usage).toMatchObject({ inputTokens: input, outputTokens: 40, cacheReadTokens: 40 });
+  // Anthropic's input is the sum of three figures. Gemini counts results of its own tools, and thoughts, apart.
+  const input = { anthropic: 80, "openai-chat": 0, "openai-responses": 0, gemini: 40 }[name];
+  const output = name === "gemini" ? 80 : 40;
+  expect(usage).toMatchObject({ inputTokens: input, outputTokens: output, cacheReadTokens: 40 });
 });
 
 test.each(wireNames)("%s: the largest figure there is, and none at all, are figures", (name) => {
   const figures = ["2147483648", "0"].map(
     (figure) => answers(name, figure)[0]?.usage?.outputTokens,
   );
-  expect(figures).toEqual([2 ** 31, 0]);
+  expect(figures).toEqual([name === "gemini" ? 2 ** 32 : 2 ** 31, 0]);
 });

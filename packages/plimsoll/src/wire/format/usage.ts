@@ -16,7 +16,8 @@ export function tokenFigure(value: JsonValue | undefined): number | undefined {
 export interface Reported {
   /** Figures whose sum is the number of tokens that the model read, cached or not. */
   readonly input: readonly (JsonValue | undefined)[];
-  readonly output: JsonValue | undefined;
+  /** Figures whose sum is the number of tokens that the model wrote. */
+  readonly output: readonly (JsonValue | undefined)[];
   readonly cacheRead?: JsonValue | undefined;
   readonly cacheWrite?: JsonValue | undefined;
   readonly cacheWriteLong?: JsonValue | undefined;
@@ -25,19 +26,24 @@ export interface Reported {
 
 /** The usage figures that are valid. Undefined if neither input nor output is a valid figure. */
 export function usageFrom(reported: Reported): Usage | undefined {
-  const input = reported.input.map(tokenFigure).filter((figure) => figure !== undefined);
-  const output = tokenFigure(reported.output);
-  if (input.length === 0 && output === undefined) return undefined;
+  const inputTokens = sumOf(reported.input);
+  const outputTokens = sumOf(reported.output);
+  if (inputTokens === undefined && outputTokens === undefined) return undefined;
   const cacheReadTokens = tokenFigure(reported.cacheRead);
   const cacheWriteTokens = tokenFigure(reported.cacheWrite);
   const cacheWriteLongTokens = tokenFigure(reported.cacheWriteLong) ?? 0;
   const reasoningTokens = tokenFigure(reported.reasoning);
   return {
-    inputTokens: input.reduce((sum, figure) => sum + figure, 0),
-    outputTokens: output ?? 0,
+    inputTokens: inputTokens ?? 0,
+    outputTokens: outputTokens ?? 0,
     ...(cacheReadTokens === undefined ? {} : { cacheReadTokens }),
     ...(cacheWriteTokens === undefined ? {} : { cacheWriteTokens }),
     ...(cacheWriteLongTokens === 0 ? {} : { cacheWriteLongTokens }),
     ...(reasoningTokens === undefined ? {} : { reasoningTokens }),
   };
+}
+
+function sumOf(values: readonly (JsonValue | undefined)[]): number | undefined {
+  const figures = values.map(tokenFigure).filter((figure) => figure !== undefined);
+  return figures.length === 0 ? undefined : figures.reduce((sum, figure) => sum + figure, 0);
 }

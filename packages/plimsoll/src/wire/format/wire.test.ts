@@ -68,7 +68,10 @@ interface Expected {
 
 /** The error as the SDK threw it, or as the response contains it. */
 function errorOf({ error, message }: Expected): JsonObject {
-  const body = isObject(error?.["body"]) ? error["body"] : (error ?? message ?? {});
+  const thrown = isObject(error?.["body"]) ? error["body"] : (error ?? message ?? {});
+  // Google's SDK puts the provider's JSON into its message.
+  const quoted = /^got status: [A-Z_]+\. (\{.*\})$/s.exec(String(thrown["message"]))?.[1];
+  const body = quoted === undefined ? thrown : (JSON.parse(quoted) as JsonObject);
   return isObject(body["error"]) ? body["error"] : body;
 }
 
@@ -125,6 +128,8 @@ test("the terminal event is held back, and everything before it is not", () => {
     anthropic: "event: message_stop",
     "openai-chat": "data: [DONE]",
     "openai-responses": "event: response.completed",
+    gemini:
+      'data: {"candidates":[{"content":{"role":"model","parts":[{"text":"😀"}]},"finishReason"',
   };
   for (const wire of wireNames) {
     const bytes = readFileSync(join(fixtures, "streams", wire, "plain-text.sse"));
@@ -254,8 +259,11 @@ const conversation: readonly Message[] = [
 ];
 
 test("a conversation crosses from any wire to any other with its calls and results", () => {
+  // Only Gemini's results state the name of their tool.
   const flat = (messages: readonly Message[]): unknown =>
-    messages.flatMap((message) => message.parts);
+    messages
+      .flatMap((message) => message.parts)
+      .map((part) => (part.kind === "tool-result" ? { ...part, name: undefined } : part));
   for (const from of Object.values(wires)) {
     for (const to of Object.values(wires)) {
       const there = from.messages
@@ -282,15 +290,19 @@ test.each(Object.values(wires))(
   (wire) => {
     const messagesField = wire.fields.messages;
     const maxField = messagesField === "input" ? "max_output_tokens" : "max_tokens";
+    const limited = (most: JsonValue): JsonObject =>
+      wire.name === "gemini"
+        ? { generationConfig: { maxOutputTokens: most } }
+        : { [maxField]: most };
     const read = (body: JsonObject): unknown =>
       wire.body.read(bytesOf(body), readSlices(bytesOf(body)));
     expect(() => read({ model: 7, [messagesField]: [] })).toThrowError("`model` must be a string.");
-    expect(read({ [messagesField]: [], [maxField]: -1 })).toEqual({ model: "", messages: [] });
-    expect(() => read({ model: "m", [messagesField]: { a: 1 } })).toThrowError(
+    expect(read({ [messagesField]: [], ...limited(-1) })).toEqual({ model: "", messages: [] });
+    expect(() => read({ model: "m", [messagesField]: 7 })).toThrowError(
       `\`${messagesField}\` must be an array.`,
     );
-    expect(() => read({ model: "m", [messagesField]: [], [maxField]: "many" })).toThrowError(
-      `\`${maxField}\``,
+    expect(() => read({ model: "m", [messagesField]: [], ...limited("many") })).toThrowError(
+      wire.name === "gemini" ? "`maxOutputTokens`" : `\`${maxField}\``,
     );
   },
 );
@@ -383,6 +395,6 @@ test.each([
 test("a header gives a model of Anthropic's a larger window, and no other wire knows that header", () => {
   const headers = { "anthropic-beta": "interleaved-thinking-2025-05-14,context-1m-2025-08-07" };
   const named = Object.values(wires).map((wire) => wire.body.modelByHeaders("some-model", headers));
-  expect(named).toEqual(["some-model[1m]", undefined, undefined]);
+  expect(named).toEqual(["some-model[1m]", undefined, undefined, undefined]);
   expect(wires.anthropic.body.modelByHeaders("some-model", {})).toBeUndefined();
 });

@@ -6,10 +6,10 @@ import type { ToolDefinition } from "../../message/tool.ts";
 import type { BodySlices, Slice } from "./slices.ts";
 import type { Splice } from "./splice.ts";
 
-export type WireName = "anthropic" | "openai-chat" | "openai-responses";
+export type WireName = "anthropic" | "openai-chat" | "openai-responses" | "gemini";
 
 /** The vendor that owns a wire format. Plimsoll knows the vendor's own servers by this name. */
-export type Vendor = "anthropic" | "openai";
+export type Vendor = "anthropic" | "openai" | "gemini";
 
 /** The names of a body's fields. */
 export interface FieldNames {
@@ -19,8 +19,6 @@ export interface FieldNames {
   readonly tools: string;
   /** Name of the field with the system prompt. Absent on wires where the system prompt is one of the messages. */
   readonly system?: string;
-  /** Names of the fields that limit the length of the answer. A body has at most one of them. */
-  readonly output: readonly string[];
 }
 
 /** Fields to set in a body, by name. */
@@ -161,7 +159,7 @@ export interface BodyParts {
   readonly messages: readonly JsonObject[];
   readonly tools: readonly ToolDefinition[];
   readonly maxOutputTokens: number;
-  /** Name of the field that limits the answer: one of the wire's `fields.output`. Default: the first of them. */
+  /** Name of the field that limits the answer, if it is not the usual one of the wire. */
   readonly outputField?: string;
   /** Further fields of the provider, such as `stream` or `temperature`. */
   readonly extra?: JsonObject;
@@ -199,8 +197,8 @@ export interface NativeDeferral {
 
 /** The provider's way to count the tokens of a request without answering it. */
 export interface Counting {
-  /** Path of the counting endpoint. It is appended to the path of the conversation endpoint. */
-  readonly path: string;
+  /** The address of the counting endpoint, made from the address of the conversation endpoint. */
+  place(conversation: URL): URL;
   /** Writes the body of a counting request: the client's system prompt and tools, byte for byte, and almost no conversation. */
   body(request: WireRequest, body: Uint8Array, slices: BodySlices): Uint8Array;
   read(answer: JsonValue): number | undefined;
@@ -220,8 +218,8 @@ export interface WireBody {
   decodeSystem(system: JsonValue): readonly Part[];
   /** The fields that limit the length of the answer in this body, with new values. */
   outputFields(body: Uint8Array, slices: BodySlices, output: OutputSize): FieldValues;
-  /** Fields that forbid the model to call tools. */
-  readonly noTools: FieldValues;
+  /** The fields that forbid the model to call tools in this body. */
+  noTools(body: Uint8Array, slices: BodySlices): FieldValues;
   /** Fields that make the provider ignore the history that it keeps. They are for a body that contains the whole conversation. */
   readonly withoutServerSideHistory: FieldValues;
   /** Fields that make the provider store neither request nor answer. */
@@ -251,8 +249,9 @@ export interface WireMessages {
   decode(message: JsonObject): Message;
   /**
    * Several neutral messages may become one message of the wire, as parallel results do. One neutral message may become several.
+   * `model` is the model that will read the messages, if it is known.
    */
-  encode(messages: readonly Message[]): readonly JsonObject[];
+  encode(messages: readonly Message[], model?: string): readonly JsonObject[];
   /** Removes the extra fields that the author of a hand-written message has added as notes. */
   withoutNotes(message: JsonObject): JsonObject;
   toolCalls(message: JsonObject): readonly ToolCallPart[];
@@ -281,8 +280,11 @@ export interface WireEdit {
 
 /** Reads and sets cache marks. A mark asks the provider to cache the request up to the mark. */
 export interface WireCache {
-  /** Name of the field that contains a cache mark. If the name occurs anywhere else in a body, it is inside a text. */
-  readonly markField: string;
+  /**
+   * Name of the field that contains a cache mark. If the name occurs anywhere else in a body, it is inside a text. Absent on wires
+   * without marks.
+   */
+  readonly markField?: string;
   /** The default cache mark, which asks the provider to cache everything up to the mark. Undefined if the wire has no marks. */
   readonly usualMark?: JsonObject;
   /** Whether the mark asks for the long lifetime. */
@@ -303,8 +305,27 @@ export interface WireCache {
   blocks(message: JsonObject): readonly JsonValue[];
 }
 
-/** Reads and writes the list of tools. */
+/** The tools that a request shows the model. If `isWhole`, they replace the client's tools. Otherwise they follow them. */
+export interface ToolChange<T> {
+  readonly elements: readonly T[];
+  readonly isWhole: boolean;
+}
+
+/** The list of tools of a request. A wire may put several tools into one element of the list. */
+export interface WireToolList {
+  /** The single tools, as slices of the body. Empty if Plimsoll cannot add a tool to this list. */
+  read(body: Uint8Array, slices: BodySlices): readonly Slice[];
+  /** The splices that change the list. Contract: `read` has returned at least one tool for this body. */
+  splices(body: Uint8Array, slices: BodySlices, change: ToolChange<Uint8Array>): readonly Splice[];
+  /** The single tools of a list that is a JSON value. */
+  toolsIn(list: JsonValue | undefined): readonly JsonValue[];
+  /** The list with these changes. `list` is undefined if the request has no tools. */
+  changed(list: JsonValue | undefined, change: ToolChange<JsonObject>): JsonValue;
+}
+
+/** Reads and writes tools. */
 export interface WireTools {
+  readonly list: WireToolList;
   encode(tool: ToolDefinition): JsonObject;
   /** The definition of a tool in a request. Undefined for tools without a name. */
   decode(tool: JsonValue): ToolDefinition | undefined;
@@ -360,6 +381,8 @@ export interface Wire {
   readonly name: WireName;
   readonly vendor: Vendor;
   readonly fields: FieldNames;
+  /** Where a request names its model. If it is the path, Plimsoll writes `fields.model` only into requests of the library. */
+  readonly modelPlace: "body" | "path";
   readonly body: WireBody;
   readonly messages: WireMessages;
   readonly edit: WireEdit;

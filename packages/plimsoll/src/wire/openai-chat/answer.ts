@@ -205,7 +205,7 @@ function readUsage(usage: JsonValue | undefined): Usage | undefined {
     : {};
   return usageFrom({
     input: [usage["prompt_tokens"]],
-    output: usage["completion_tokens"],
+    output: [usage["completion_tokens"]],
     cacheRead: tokenFigure(prompt["cached_tokens"]) ?? 0,
     reasoning: tokenFigure(completion["reasoning_tokens"]) ?? 0,
   });

@@ -16,7 +16,7 @@ import {
 import { encodeTool } from "./tools.ts";
 
 /** Newer models accept only `max_completion_tokens`. A body has at most one of the two. */
-export const outputNames = ["max_completion_tokens", "max_tokens"];
+const outputNames = ["max_completion_tokens", "max_tokens"];
 
 export const chatBody: WireBody = {
   read: readRequest,
@@ -24,7 +24,7 @@ export const chatBody: WireBody = {
   // In a request body, the system prompt is one of the messages. Before Plimsoll writes the body, the prompt may be a plain text.
   decodeSystem: (system) => (typeof system === "string" ? [{ kind: "text", text: system }] : []),
   outputFields,
-  noTools: new Map([["tool_choice", "none"]]),
+  noTools: () => new Map([["tool_choice", "none"]]),
   withoutServerSideHistory: new Map(),
   nothingKept: new Map(),
   headers: [],

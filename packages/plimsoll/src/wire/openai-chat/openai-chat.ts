@@ -3,7 +3,7 @@
 import type { JsonObject } from "../../message/json.ts";
 import type { Wire } from "../format/wire.ts";
 import { chatAnswer } from "./answer.ts";
-import { chatBody, outputNames } from "./body.ts";
+import { chatBody } from "./body.ts";
 import { chatCache } from "./cache.ts";
 import { chatEdit } from "./edit.ts";
 import { chatMessages } from "./messages.ts";
@@ -13,7 +13,8 @@ import { chatTools } from "./tools.ts";
 export const openaiChatWire: Wire = {
   name: "openai-chat",
   vendor: "openai",
-  fields: { model: "model", messages: "messages", tools: "tools", output: outputNames },
+  modelPlace: "body",
+  fields: { model: "model", messages: "messages", tools: "tools" },
   body: chatBody,
   messages: chatMessages,
   edit: chatEdit,

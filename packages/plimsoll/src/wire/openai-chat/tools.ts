@@ -3,9 +3,11 @@
 import { isObject, type JsonObject, stringOr } from "../../message/json.ts";
 import type { ToolDefinition } from "../../message/tool.ts";
 import { namedTool } from "../format/named-tool.ts";
+import { plainToolList } from "../format/tool-list.ts";
 import type { WireTools } from "../format/wire.ts";
 
 export const chatTools: WireTools = {
+  list: plainToolList("tools"),
   encode: encodeTool,
   decode: (tool) =>
     isObject(tool) ? namedTool(tool["function"] ?? tool["custom"], "parameters") : undefined,

@@ -320,7 +320,7 @@ function readUsage(usage: JsonValue | undefined): Usage | undefined {
   const output = isObject(usage["output_tokens_details"]) ? usage["output_tokens_details"] : {};
   return usageFrom({
     input: [usage["input_tokens"]],
-    output: usage["output_tokens"],
+    output: [usage["output_tokens"]],
     cacheRead: tokenFigure(input["cached_tokens"]) ?? 0,
     cacheWrite: input["cache_write_tokens"],
     reasoning: tokenFigure(output["reasoning_tokens"]) ?? 0,

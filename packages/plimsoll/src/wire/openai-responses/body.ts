@@ -13,7 +13,7 @@ export const responsesBody: WireBody = {
   compose: composeBody,
   decodeSystem: decodeContent,
   outputFields: (_body, _slices, { maxTokens }) => new Map([["max_output_tokens", maxTokens]]),
-  noTools: new Map([["tool_choice", "none"]]),
+  noTools: () => new Map([["tool_choice", "none"]]),
   withoutServerSideHistory: new Map([["previous_response_id", null]]),
   nothingKept: new Map([["store", false]]),
   headers: [],

@@ -12,12 +12,12 @@ import { responsesTools } from "./tools.ts";
 export const openaiResponsesWire: Wire = {
   name: "openai-responses",
   vendor: "openai",
+  modelPlace: "body",
   fields: {
     model: "model",
     messages: "input",
     tools: "tools",
     system: "instructions",
-    output: ["max_output_tokens"],
   },
   body: responsesBody,
   messages: responsesMessages,

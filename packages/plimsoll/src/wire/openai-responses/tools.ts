@@ -4,10 +4,12 @@ import { isObject, type JsonObject, type JsonValue, stringOr } from "../../messa
 import type { ToolDefinition } from "../../message/tool.ts";
 import { namedTool } from "../format/named-tool.ts";
 import { parseJson, readSlices, type Slice } from "../format/slices.ts";
+import { plainToolList } from "../format/tool-list.ts";
 import type { ToolsInMessage, WireTools } from "../format/wire.ts";
 import { responsesDeferral } from "./tool-search.ts";
 
 export const responsesTools: WireTools = {
+  list: plainToolList("tools"),
   encode: encodeTool,
   decode: decodeTool,
   nameOf: (tool) => (isObject(tool) ? stringOr(tool["name"], "") || undefined : undefined),

@@ -1,4 +1,4 @@
-/** OpenAI Responses: reasoning items stay unchanged, together with the items that they led to. */
+/** OpenAI Responses: reasoning items stay unchanged, and each stays before the item that it led to. */
 import type { JsonObject } from "../../../message/json.ts";
 import { canonical, isGiven, type Placed } from "../rules/fields.ts";
 import type { Finding, RuleInput, Rules } from "../rules/rule.ts";
@@ -31,7 +31,7 @@ function* reasoningIsFollowed({ body }: RuleInput): Generator<Finding> {
   }
 }
 
-/** R5: with store:false, reasoning has encrypted_content and there are no references. Reasoning stays verbatim. */
+/** R5: with store:false, reasoning items have encrypted_content, and there are no references. Reasoning items stay unchanged. */
 function* unstoredItemsAreWhole({ body, original }: RuleInput): Generator<Finding> {
   const before = new Map(reasoningOf(original).map(({ item }) => [item["id"], item]));
   for (const { item, place } of itemsOf(body)) {

@@ -1,0 +1,198 @@
+/** The Gemini wire: request bodies and their limits. The model is in the path. */
+
+import { PlimsollError } from "../../message/error.ts";
+import { isObject, type JsonObject, type JsonValue, stringOr } from "../../message/json.ts";
+import type { OutputSize, Part } from "../../message/message.ts";
+import { type FieldReader, readFields } from "../format/body-fields.ts";
+import type { BodySlices, Slice } from "../format/slices.ts";
+import {
+  type BodyParts,
+  type FieldValues,
+  type WireBody,
+  type WireRequest,
+  wholeSystem,
+} from "../format/wire.ts";
+import { fieldOf, namesIn, type SpelledTwice, spellingIn } from "./fields.ts";
+import { decodeParts } from "./messages.ts";
+import { encodeTool } from "./tools.ts";
+
+export const geminiBody: WireBody = {
+  read: readRequest,
+  compose: composeBody,
+  decodeSystem,
+  outputFields,
+  noTools: (body, slices) => {
+    const name = spellingIn(slices.fields, "toolConfig");
+    const config = readFields(body, slices).value(name);
+    const known = isObject(config) ? config : {};
+    const inner = spellingIn(namesIn(known), "functionCallingConfig");
+    return new Map([[name, { ...known, [inner]: { mode: "NONE" } }]]);
+  },
+  withoutServerSideHistory: new Map(),
+  nothingKept: new Map(),
+  headers: [],
+  modelByHeaders: () => undefined,
+  // A request with inline data has at most 20 MB, and at most 3,600 images (ai.google.dev, "Image understanding", 2026-11).
+  mediaLimits: () => ({ maxBytes: 20_000_000, maxCount: 3600 }),
+  profileOf: () => undefined,
+  counting: { place: countingPlace, body: countBody, read: readCount },
+};
+
+/** The body's field in the spelling that the body has. */
+function objectIn(fields: FieldReader, slices: BodySlices, name: SpelledTwice): JsonObject {
+  const value = fields.value(spellingIn(slices.fields, name));
+  return isObject(value) ? value : {};
+}
+
+function readRequest(body: Uint8Array, slices: BodySlices): WireRequest {
+  const fields = readFields(body, slices);
+  const config = objectIn(fields, slices, "generationConfig");
+  const maxOutputTokens = countIn(config, "maxOutputTokens");
+  const thinkingTokens = countIn(thinkingOf(config), "thinkingBudget");
+  const system = fields.slice(spellingIn(slices.fields, "systemInstruction"));
+  const tools = fields.slice("tools");
+  return {
+    model: (fields.optionalText("model") ?? "").replace(/^models\//, ""),
+    messages: readContents(body, fields),
+    ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
+    ...(thinkingTokens === undefined ? {} : { thinkingTokens }),
+    ...(system === undefined ? {} : { system }),
+    ...(tools === undefined ? {} : { tools }),
+    ...restrictions(fields, slices, config),
+  };
+}
+
+const openBrace = 0x7b;
+
+/** The contents. A single content may be written without brackets. */
+function readContents(body: Uint8Array, fields: FieldReader): readonly Slice[] {
+  const single = fields.slice("contents");
+  return single !== undefined && body[single.start] === openBrace
+    ? [single]
+    : fields.array("contents");
+}
+
+/**
+ * A count, which Google's servers also accept as a string. Undefined for a number that is no count, such as -1, which means "as
+ * much as the model wants".
+ */
+function countIn(object: JsonObject, name: SpelledTwice): number | undefined {
+  const value = fieldOf(object, name);
+  if (value === undefined) return undefined;
+  const count = typeof value === "string" && value.trim() !== "" ? Number(value) : value;
+  if (typeof count !== "number" || Number.isNaN(count))
+    throw new PlimsollError("BODY_INVALID", `\`${name}\` must be a number.`, {
+      status: 400,
+      fields: { field: name },
+    });
+  return Number.isSafeInteger(Math.floor(count)) && count > 0 ? Math.floor(count) : undefined;
+}
+
+function thinkingOf(config: JsonObject): JsonObject {
+  const thinking = fieldOf(config, "thinkingConfig");
+  return isObject(thinking) ? thinking : {};
+}
+
+/**
+ * Plimsoll adds no tools if the model may not choose freely, if it gives several answers, or if the provider has the tools in a
+ * cached content, because a request with a cached content may not have tools.
+ */
+function restrictions(
+  fields: FieldReader,
+  slices: BodySlices,
+  config: JsonObject,
+): Pick<WireRequest, "forbidsOwnTools" | "wantedTools"> {
+  const calling = fieldOf(objectIn(fields, slices, "toolConfig"), "functionCallingConfig");
+  const mode = isObject(calling) ? stringOr(calling["mode"], "AUTO") : "AUTO";
+  const isFree =
+    ["AUTO", "NONE", "MODE_UNSPECIFIED"].includes(mode.toUpperCase()) &&
+    (countIn(config, "candidateCount") ?? 1) === 1 &&
+    fields.value(spellingIn(slices.fields, "cachedContent")) === undefined;
+  if (isFree) return {};
+  const allowed = isObject(calling) ? fieldOf(calling, "allowedFunctionNames") : undefined;
+  const wantedTools = (Array.isArray(allowed) ? allowed : []).filter(
+    (name) => typeof name === "string",
+  );
+  return { forbidsOwnTools: true, wantedTools };
+}
+
+function decodeSystem(system: JsonValue): readonly Part[] {
+  if (typeof system === "string") return [{ kind: "text", text: system }];
+  return isObject(system) ? decodeParts(system["parts"]) : [];
+}
+
+function outputFields(
+  body: Uint8Array,
+  slices: BodySlices,
+  { maxTokens, thinkingTokens }: OutputSize,
+): FieldValues {
+  const name = spellingIn(slices.fields, "generationConfig");
+  const config = objectIn(readFields(body, slices), slices, "generationConfig");
+  const thinking = thinkingOf(config);
+  const isOther =
+    thinkingTokens !== undefined && countIn(thinking, "thinkingBudget") !== thinkingTokens;
+  const budget = spellingIn(namesIn(thinking), "thinkingBudget");
+  return new Map<string, JsonValue>([
+    [
+      name,
+      {
+        ...config,
+        [spellingIn(namesIn(config), "maxOutputTokens")]: maxTokens,
+        ...(isOther
+          ? {
+              [spellingIn(namesIn(config), "thinkingConfig")]: {
+                ...thinking,
+                [budget]: thinkingTokens,
+              },
+            }
+          : {}),
+      },
+    ],
+  ]);
+}
+
+/** The path of a conversation with another method. `alt` belongs to streams only. */
+function countingPlace(conversation: URL): URL {
+  const place = new URL(conversation);
+  place.pathname = place.pathname.replace(/:[A-Za-z]+$/, ":countTokens");
+  place.searchParams.delete("alt");
+  return place;
+}
+
+function countBody({ model, system, tools }: WireRequest, body: Uint8Array): Uint8Array {
+  const textOf = ({ start, end }: Slice): string =>
+    new TextDecoder().decode(body.subarray(start, end));
+  const fields = [
+    `"model":${JSON.stringify(`models/${model}`)}`,
+    ...(system === undefined ? [] : [`"systemInstruction":${textOf(system)}`]),
+    ...(tools === undefined ? [] : [`"tools":${textOf(tools)}`]),
+    '"contents":[{"role":"user","parts":[{"text":"."}]}]',
+  ];
+  return new TextEncoder().encode(`{"generateContentRequest":{${fields.join(",")}}}`);
+}
+
+function readCount(answer: JsonValue): number | undefined {
+  const tokens = isObject(answer) ? answer["totalTokens"] : undefined;
+  return typeof tokens === "number" && tokens > 0 ? tokens : undefined;
+}
+
+function composeBody({
+  model,
+  system,
+  tools,
+  messages,
+  maxOutputTokens,
+  extra,
+}: BodyParts): JsonObject {
+  const config = extra === undefined ? undefined : fieldOf(extra, "generationConfig");
+  return {
+    model,
+    ...(system === undefined
+      ? {}
+      : { systemInstruction: { parts: [{ text: wholeSystem(system) }] } }),
+    ...(tools.length === 0 ? {} : { tools: [{ functionDeclarations: tools.map(encodeTool) }] }),
+    contents: messages,
+    ...extra,
+    generationConfig: { maxOutputTokens, ...(isObject(config) ? config : {}) },
+  };
+}
