@@ -67,6 +67,8 @@ export interface RawBytes {
   readonly kind: "raw";
   readonly headers: Readonly<Record<string, string>>;
   readonly pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
+  /** The answer in the bytes. The provider then knows its signatures when they come back. */
+  readonly said?: { readonly reply: Reply; readonly frame: Frame };
 }
 
 export interface Part {

@@ -309,7 +309,9 @@ interface AnyMessage {
 export function essence(message: unknown): Essence {
   const fields: AnyMessage = isObject(message) ? message : {};
   if (isString(fields.type) && fields.type !== "message") return itemEssence(fields);
-  if (Array.isArray(fields.parts)) return partsEssence(fields.role, objects(fields.parts));
+  const { parts } = fields;
+  if (isObject(parts)) return partsEssence(fields.role, [parts]);
+  if (Array.isArray(parts)) return partsEssence(fields.role, objects(parts));
   const reasoning = isString(fields.reasoning_content) ? fields.reasoning_content : "";
   const calls = objects<CallDelta>(fields.tool_calls).map(({ id, function: called }) => {
     const { name, arguments: input }: CallFunction = isObject(called) ? called : {};

@@ -265,6 +265,9 @@ async function answerValid(asked: Asked, body: JsonObject): Promise<void> {
       : refuse(asked, 400, overflowBody(wire, tooLong));
   }
   const answer = await script(request, { requestNumber: recorded.number });
+  if (answer.kind === "raw" && answer.said !== undefined) {
+    rememberReply(provider.issued, answer.said.reply, { request, frame: answer.said.frame });
+  }
   if (answer.kind !== "reply") return writeOther(answer, writer);
   const reply =
     window === undefined
