@@ -4,6 +4,7 @@ import { call, reply, text } from "./harness/answer.ts";
 import type { JsonObject } from "./harness/json.ts";
 import { clientOn, OwnStage } from "./harness/own-stage.ts";
 import { WAYS } from "./harness/own-told.ts";
+import { providersAt, usualModels } from "./harness/wires.ts";
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
@@ -18,14 +19,7 @@ function wrongWindow(settings: JsonObject) {
       contextWindowBufferTokens: 200,
       tokenizer: "tiktoken:o200k_base",
     };
-    const models = { "claude-sonnet-4-6": model, "gpt-5.1": model };
-    return {
-      ...settings,
-      providers: {
-        anthropic: { baseUrl: url, models },
-        openai: { baseUrl: `${url}/v1`, models },
-      },
-    };
+    return { ...settings, providers: providersAt(url, { models: usualModels(model) }) };
   };
 }
 

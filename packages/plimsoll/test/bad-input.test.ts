@@ -8,22 +8,26 @@ import { platform } from "node:process";
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { type Answer, reply, text } from "./harness/answer.ts";
-import { type Json, type JsonObject, objects, type Wire } from "./harness/json.ts";
+import { conversationOf, textsOf } from "./harness/counting.ts";
+import { type Json, type JsonObject, parseJson, type Wire } from "./harness/json.ts";
 import {
   ask,
   bodyOf,
   MODEL_PATHS,
   modelHeaders,
+  pathFor,
   post,
   type RawRequest,
   sendRaw,
+  textFor,
 } from "./harness/raw-client.ts";
 import { essence, readAnswer } from "./harness/reading.ts";
 import { OWNER_TOKEN, readLog, type Service, startService } from "./harness/service.ts";
 import { type ScriptRequest, startUpstream, type Upstream } from "./harness/upstream.ts";
 import { eventually, within } from "./harness/waiting.ts";
+import { CONVERSATION_FIELDS } from "./harness/wires.ts";
 
-const WIRES = ["anthropic", "openai-chat"] as const;
+const WIRES = ["anthropic", "openai-chat", "gemini"] as const;
 const ANSWER_LIMIT_MS = 10_000;
 const MEBIBYTE = 1024 * 1024;
 
@@ -42,6 +46,9 @@ const ERROR_SHAPES: Readonly<Record<Wire | "api", object>> = {
   anthropic: { type: "error", error: { type: expect.any(String), message: expect.any(String) } },
   "openai-chat": OPENAI_ERROR,
   "openai-responses": OPENAI_ERROR,
+  gemini: {
+    error: { code: expect.any(Number), message: expect.any(String), status: expect.any(String) },
+  },
   api: { error: { code: expect.any(String), message: expect.any(String) } },
 };
 
@@ -67,10 +74,9 @@ function failure(status: number, headers: Readonly<Record<string, string>>): Ans
   return { kind: "failure", status, headers, body: { error: { type: `scripted_${status}` } } };
 }
 
-function obedientScript({ body }: ScriptRequest): Answer {
-  const { messages } = body;
-  const [first] = objects<{ readonly content?: Json }>(messages);
-  return BEHAVIOURS[String(first?.content)] ?? reply(text("As you wish."));
+function obedientScript({ wire, body }: ScriptRequest): Answer {
+  const [first = {}] = conversationOf(wire, body);
+  return BEHAVIOURS[textsOf(wire, first)[0] ?? ""] ?? reply(text("As you wish."));
 }
 
 function spoken(wire: Wire, words: string, fields: JsonObject = {}): JsonObject {
@@ -82,7 +88,8 @@ let service: Service;
 
 beforeAll(async () => {
   upstream = await startUpstream({ script: obedientScript });
-  service = await startService({ upstreams: { anthropic: upstream.url, openai: upstream.url } });
+  const { url } = upstream;
+  service = await startService({ upstreams: { anthropic: url, openai: url, gemini: url } });
 });
 
 afterAll(async () => {
@@ -118,24 +125,30 @@ function sendModel(wire: Wire, body: Buffer | string, headers = {}): Promise<Ref
 }
 
 describe.each(WIRES)("a body that is no request of %s", (wire) => {
-  const good = spoken(wire, "hello");
+  const good = textFor(wire, spoken(wire, "hello"));
+  const field = CONVERSATION_FIELDS[wire];
+  /** The good body with another conversation. */
+  const withMessages = (messages: Json | undefined): string =>
+    JSON.stringify({ ...(parseJson(good) as JsonObject), [field]: messages });
+  const [content, words] =
+    wire === "gemini" ? ["parts", [{ text: "hello" }]] : ["content", "hello"];
 
   test.each([
     ["an empty body", ""],
-    ["half a JSON text", JSON.stringify(good).slice(0, -3)],
-    ["two JSON texts", `${JSON.stringify(good)}${JSON.stringify(good)}`],
+    ["half a JSON text", good.slice(0, -3)],
+    ["two JSON texts", `${good}${good}`],
     ["bytes that are not UTF-8", Buffer.from([0x7b, 0x22, 0xff, 0xfe, 0x22, 0x3a, 0x31, 0x7d])],
-    ["an array", JSON.stringify([good])],
+    ["an array", `[${good}]`],
     ["null", "null"],
-    ["messages as a string", JSON.stringify({ ...good, messages: "hello" })],
-    ["messages as an object", JSON.stringify({ ...good, messages: { role: "user" } })],
-    ["messages of numbers", JSON.stringify({ ...good, messages: [1, 2] })],
-    ["an unknown role", JSON.stringify({ ...good, messages: [{ role: 7, content: "hello" }] })],
-    ["content as a number", JSON.stringify({ ...good, messages: [{ role: "user", content: 7 }] })],
-    ["a model as a number", JSON.stringify({ ...good, model: 7 })],
-    ["no messages", JSON.stringify({ ...good, messages: undefined })],
+    ["messages as a string", withMessages("hello")],
+    ["messages as an object", withMessages({ role: "user" })],
+    ["messages of numbers", withMessages([1, 2])],
+    ["an unknown role", withMessages([{ role: 7, [content]: words }])],
+    ["content as a number", withMessages([{ role: "user", [content]: 7 }])],
+    ["a model as a number", JSON.stringify({ ...(parseJson(good) as JsonObject), model: 7 })],
+    ["no messages", withMessages(undefined)],
     ["a body of 200,000 nested arrays", nested(200_000)],
-    ["messages of 200,000 nested arrays", `{"model":"m","messages":${nested(200_000)}}`],
+    ["messages of 200,000 nested arrays", `{"model":"m","${field}":${nested(200_000)}}`],
   ])("%s is refused in the provider's shape", async (_name, body) => {
     const { status, error } = await sendModel(wire, body);
     expect(status).toBe(400);
@@ -144,7 +157,7 @@ describe.each(WIRES)("a body that is no request of %s", (wire) => {
   });
 
   test("a depth bomb in a place where anything may stand is answered, not fatal", async () => {
-    const body = JSON.stringify({ ...good, metadata: "@" }).replace('"@"', nested(200_000));
+    const body = good.replace(/\}$/, `,"metadata":${nested(200_000)}}`);
     const { status } = await sendModel(wire, body);
     expect(status).toBeLessThan(500);
     await expectHealthy();
@@ -154,7 +167,7 @@ describe.each(WIRES)("a body that is no request of %s", (wire) => {
     "the content type %s is refused with 415",
     async (contentType) => {
       const headers = { "content-type": contentType };
-      const { status, error } = await sendModel(wire, JSON.stringify(good), headers);
+      const { status, error } = await sendModel(wire, good, headers);
       expect(status).toBe(415);
       expect(error).toMatchObject(ERROR_SHAPES[wire]);
     },
@@ -162,7 +175,7 @@ describe.each(WIRES)("a body that is no request of %s", (wire) => {
 
   test("a charset beside application/json is no reason to refuse", async () => {
     const headers = { "content-type": "application/json; charset=utf-8" };
-    expect((await sendModel(wire, JSON.stringify(good), headers)).status).toBe(200);
+    expect((await sendModel(wire, good, headers)).status).toBe(200);
   });
 });
 
@@ -213,7 +226,7 @@ const GOOD_REQUESTS: readonly RawRequest[] = [
     method: "POST",
     path: MODEL_PATHS[wire],
     headers: modelHeaders(wire),
-    body: JSON.stringify(spoken(wire, "hello")),
+    body: textFor(wire, spoken(wire, "hello")),
   })),
   { path: "/v1/models", headers: modelHeaders("openai-chat") },
   { method: "POST", path: "/v1/embeddings", headers: modelHeaders("openai-chat"), body: "{}" },
@@ -298,7 +311,8 @@ describe("a provider that is down", () => {
   let lonely: Service;
   beforeAll(async () => {
     const nowhere = `http://127.0.0.1:${await closedPort()}`;
-    lonely = await startService({ upstreams: { anthropic: nowhere, openai: nowhere } });
+    const upstreams = { anthropic: nowhere, openai: nowhere, gemini: nowhere };
+    lonely = await startService({ upstreams });
   });
   afterAll(async () => {
     await lonely?.stop();
@@ -306,12 +320,13 @@ describe("a provider that is down", () => {
 
   test.each(WIRES)("%s: the client gets 502 in the provider's shape", async (wire) => {
     for (const stream of [false, true]) {
+      const body = spoken(wire, "hello", { stream });
       const { status, error } = await send(
         {
           method: "POST",
-          path: MODEL_PATHS[wire],
+          path: pathFor(wire, body),
           headers: modelHeaders(wire),
-          body: JSON.stringify(spoken(wire, "hello", { stream })),
+          body: textFor(wire, body),
         },
         lonely.port,
       );

@@ -5,9 +5,11 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { diceOf } from "../demo/dice.ts";
-import type { JsonObject, Wire } from "./harness/json.ts";
+import { type JsonObject, WIRES, type Wire } from "./harness/json.ts";
+import { overflowBody } from "./harness/overflow.ts";
 import { ask, bodyOf } from "./harness/raw-client.ts";
 import { readEdits, type Service, startService } from "./harness/service.ts";
+import { outputLimit, providersAt } from "./harness/wires.ts";
 import { prose } from "./harness/words.ts";
 
 interface Said {
@@ -42,10 +44,7 @@ beforeAll(async () => {
   service = await startService({
     upstreams: {},
     config: {
-      providers: {
-        anthropic: { baseUrl, ...settings },
-        openai: { baseUrl: `${baseUrl}/v1`, ...settings },
-      },
+      providers: providersAt(baseUrl, settings),
     },
   });
 });
@@ -90,6 +89,14 @@ function fine(path: string): Said {
         ],
       }),
     };
+  if (path.includes("generateContent"))
+    return {
+      body: JSON.stringify({
+        candidates: [
+          { content: { role: "model", parts: [{ text: "Aye." }] }, finishReason: "STOP" },
+        ],
+      }),
+    };
   const message = { role: "assistant", content: "Aye." };
   return { body: JSON.stringify({ choices: [{ index: 0, message, finish_reason: "stop" }] }) };
 }
@@ -111,7 +118,7 @@ function history(wire: Wire, seed: number): JsonObject[] {
 const send = (wire: Wire, messages: readonly JsonObject[], name: string, fields: JsonObject = {}) =>
   ask(service.url, {
     wire,
-    body: bodyOf(wire, messages, { max_tokens: 500, ...fields }),
+    body: bodyOf(wire, messages, { ...outputLimit(wire, 500), ...fields }),
     headers: { "x-plimsoll-session": name },
     apiKey: `key-${name}`,
   });
@@ -142,9 +149,13 @@ const afterWords: Readonly<Record<Wire, Said>> = {
       response: { id: "resp_9", status: "failed", error: tooLong, output: [] },
     },
   ),
+  gemini: sse(
+    { candidates: [{ content: { role: "model", parts: [{ text: "Well" }] }, index: 0 }] },
+    overflowBody("gemini", { inputTokens: 9_001, maxOutputTokens: 0, windowTokens: 9_000 }),
+  ),
 };
 
-test.each(["anthropic", "openai-chat", "openai-responses"] as const)(
+test.each(WIRES)(
   "%s: after some words the answer passes as it is, and the next turn makes room",
   async (wire) => {
     const messages = history(wire, 1);

@@ -5,7 +5,7 @@
 import { describe, expect, test, vi } from "vitest";
 import { call, reasoning, reply, text } from "./harness/answer.ts";
 import { archivistScript, CLIENTS, FINAL_TEXTS } from "./harness/clients.ts";
-import { isObject, type JsonObject, parseJson, type Wire } from "./harness/json.ts";
+import { type JsonObject, parseJson, type Wire } from "./harness/json.ts";
 import { handlesIn, messageTexts, prefixText } from "./harness/kept.ts";
 import { eventsOf } from "./harness/own-events.ts";
 import { callsIn, isOwnName, resultsIn, toolNamesIn } from "./harness/own-judge.ts";
@@ -13,6 +13,13 @@ import { clientOn, type OwnClient, OwnStage, type Step } from "./harness/own-sta
 import { bodyIn } from "./harness/own-talk.ts";
 import { ENDS, lookUp, resultOf, told, WAYS, type Way } from "./harness/own-told.ts";
 import type { ScriptRequest } from "./harness/upstream.ts";
+import {
+  CONVERSATION_FIELDS,
+  forbidsCalls,
+  forcedChoice,
+  providersAt,
+  usualModels,
+} from "./harness/wires.ts";
 
 const READS_MAX = 30;
 
@@ -29,13 +36,7 @@ function smallWindow({ url }: { readonly url: string }): JsonObject {
     contextWindowBufferTokens: BUFFER_TOKENS,
     tokenizer: "tiktoken:o200k_base",
   };
-  const models = { "claude-sonnet-4-6": settings, "gpt-5.1": settings };
-  return {
-    providers: {
-      anthropic: { baseUrl: url, models },
-      openai: { baseUrl: `${url}/v1`, models },
-    },
-  };
+  return { providers: providersAt(url, { models: usualModels(settings) }) };
 }
 
 /** Lines that a reader can tell apart. */
@@ -192,14 +193,10 @@ describe("a model that never stops looking", () => {
   const stage = new OwnStage();
   const ROUNDS_MAX = 9;
 
-  function noTools({ tool_choice: choice }: JsonObject): boolean {
-    return choice === "none" || (isObject(choice) && choice["type"] === "none");
-  }
-
   /** Looks up for ever; obeys when it may call nothing, or does not. */
   function stubborn(isObedient: boolean): Step {
     return ({ body }) =>
-      isObedient && noTools(body)
+      isObedient && forbidsCalls(body)
         ? reply(text("Enough."))
         : reply(text("More. "), lookUp("recall", { query: "tides" }));
   }
@@ -213,7 +210,7 @@ describe("a model that never stops looking", () => {
       const heard = await client.ask({ isStreamed });
       const sent = stage.requestsOf(key).map(bodyIn);
       expect(sent).toHaveLength(ROUNDS_MAX);
-      expect(sent.map(noTools)).toEqual([...Array(ROUNDS_MAX - 1).fill(false), true]);
+      expect(sent.map(forbidsCalls)).toEqual([...Array(ROUNDS_MAX - 1).fill(false), true]);
       expect(told(wire, heard)).toEqual({
         text: `${"More. ".repeat(ROUNDS_MAX - 1)}${isObedient ? "Enough." : "More. "}`,
         calls: [],
@@ -324,6 +321,10 @@ describe("names and requests that leave no place for ours", () => {
     "openai-responses": [
       { tool_choice: "required" },
       { tool_choice: { type: "function", name: "read_file" } },
+    ],
+    gemini: [
+      forcedChoice("gemini", "read_file"),
+      { toolConfig: { functionCallingConfig: { mode: "ANY" } } },
     ],
   };
 
@@ -453,8 +454,7 @@ describe("clients of every SDK", () => {
       { role: "assistant", content: "" },
       { role: "user", content: "" },
     ]).flat();
-    const body = wire === "openai-responses" ? { input: answers } : { messages: answers };
-    return { ...request, wire, body };
+    return { ...request, wire, body: { [CONVERSATION_FIELDS[wire]]: answers } };
   }
 
   test.each(CLIENTS)("$name reaches both final texts", async ({ name, converse }) => {

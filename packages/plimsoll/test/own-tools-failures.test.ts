@@ -7,16 +7,17 @@
 import { request as httpRequest, type IncomingMessage } from "node:http";
 import { gzipSync } from "node:zlib";
 import Anthropic from "@anthropic-ai/sdk";
+import { ApiError } from "@google/genai";
 import OpenAI from "openai";
 import { beforeAll, describe, expect, test, vi } from "vitest";
 import { type Answer, renderEvents, renderJson, reply, text } from "./harness/answer.ts";
 import type { Frame, RawBytes, Reply } from "./harness/answer-parts.ts";
-import type { JsonObject, Wire } from "./harness/json.ts";
-import { overflowBody, overflowEvents } from "./harness/overflow.ts";
+import { type JsonObject, WIRES, type Wire } from "./harness/json.ts";
+import { geminiError, overflowBody, overflowEvents } from "./harness/overflow.ts";
 import { eventsOf } from "./harness/own-events.ts";
 import { clientOn, memoryBytes, OwnStage, type Step, socketsCount } from "./harness/own-stage.ts";
-import { ENDS, lookUp, told, WAYS, type Way, WIRES } from "./harness/own-told.ts";
-import { MODEL_PATHS, modelHeaders } from "./harness/raw-client.ts";
+import { ENDS, lookUp, told, WAYS, type Way } from "./harness/own-told.ts";
+import { modelHeaders, pathFor, textFor } from "./harness/raw-client.ts";
 import { eventually, pause, within } from "./harness/waiting.ts";
 
 const CLOSED_LIMIT_MS = 2_000;
@@ -38,11 +39,14 @@ const LOOKING = "Let me look. ";
 
 function failure(wire: Wire, status: number): Answer {
   const error = { type: "scripted_error", message: `Scripted ${status}.` };
-  const body =
-    wire === "anthropic"
-      ? { type: "error", error }
-      : { error: { ...error, param: null, code: `scripted_${status}` } };
-  return { kind: "failure", status, body, headers: { "retry-after": "7" } };
+  const openai = { error: { ...error, param: null, code: `scripted_${status}` } };
+  const bodies: Readonly<Record<Wire, JsonObject>> = {
+    anthropic: { type: "error", error },
+    "openai-chat": openai,
+    "openai-responses": openai,
+    gemini: geminiError(status, error.message),
+  };
+  return { kind: "failure", status, body: bodies[wire], headers: { "retry-after": "7" } };
 }
 
 function early(kind: "cut" | "end" | "hang", afterEvents = 5): Reply {
@@ -67,11 +71,16 @@ function failureOf(asked: Promise<unknown>): Promise<unknown> {
   );
 }
 
+const ERRORS = {
+  anthropic: Anthropic.AnthropicError,
+  "openai-chat": OpenAI.OpenAIError,
+  "openai-responses": OpenAI.OpenAIError,
+  gemini: ApiError,
+} as const;
+
 /** An SDK's own error, whatever was thrown. */
 function isOfSdk(wire: Wire, error: unknown): boolean {
-  return wire === "anthropic"
-    ? error instanceof Anthropic.AnthropicError
-    : error instanceof OpenAI.OpenAIError;
+  return error instanceof ERRORS[wire];
 }
 
 describe("a turn that does not end well", () => {
@@ -237,7 +246,7 @@ describe("a turn that does not end well", () => {
       const sizes = sent.map(({ body }) => body.length);
       expect(sizes[at + 1]).toBeLessThan(0.9 * (sizes[at] ?? 0));
       // Nobody has heard of the round that was taken back.
-      expect(heard["id"]).toMatch(new RegExp(`${sent[1 - at]?.number}$`));
+      expect(heard["id"] ?? heard["responseId"]).toMatch(new RegExp(`${sent[1 - at]?.number}$`));
       client.say("And on.");
       await goOn(client, key, way);
     });
@@ -281,7 +290,7 @@ describe("a turn that does not end well", () => {
       // Where it says no figures, a shorter answer is tried as well.
       stage.script(key, looking, tooLong, tooLong, tooLong);
       await expect(client.ask({ isStreamed })).rejects.toThrow(
-        /too long|maximum context|exceeds the context window/,
+        /too long|maximum context|exceeds the (?:context window|maximum number of tokens)/,
       );
     });
   });
@@ -322,7 +331,7 @@ function* longStream(wire: Wire, body: JsonObject, bytes: number): Generator<Uin
   const events = renderEvents(reply(text("@")), frameOf(wire, body));
   for (const event of events) {
     const isDelta =
-      event.includes('"@"') && /delta/.test(event) && !/done|added|completed/.test(event);
+      event.includes('"@"') && /delta|"parts"/.test(event) && !/done|added|completed/.test(event);
     if (!isDelta) {
       yield Buffer.from(event);
       continue;
@@ -357,14 +366,14 @@ function postRaw(
   body: JsonObject,
 ): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
-    const outgoing = httpRequest(`${stage.service.url}${MODEL_PATHS[wire]}`, {
+    const outgoing = httpRequest(`${stage.service.url}${pathFor(wire, body)}`, {
       method: "POST",
       headers: modelHeaders(wire, key),
       agent: false,
     });
     outgoing.on("error", reject);
     outgoing.on("response", resolve);
-    outgoing.end(JSON.stringify(body));
+    outgoing.end(textFor(wire, body));
   });
 }
 
@@ -393,7 +402,8 @@ describe("answers that are far too large", () => {
         const plain = isStreamed ? renderEvents(answer, frame).join("") : renderJson(answer, frame);
         const type = isStreamed ? "text/event-stream" : "application/json";
         const headers = { "content-type": type, "content-encoding": "gzip" };
-        return { kind: "raw", headers, pieces: [gzipSync(plain)] };
+        const said = { reply: answer, frame };
+        return { kind: "raw", headers, pieces: [gzipSync(plain)], said };
       };
     stage.script(
       key,
@@ -462,7 +472,7 @@ describe("answers that are far too large", () => {
       response.resume();
       await within(30_000, "the end", new Promise((resolve) => response.once("end", resolve)));
       expect(heard).toBeGreaterThan(LONG_STREAM_BYTES);
-      expect(last).toMatch(/message_stop|\[DONE\]|"sequence_number"/);
+      expect(last).toMatch(/message_stop|\[DONE\]|"sequence_number"|"responseId"/);
     });
     expect(growth).toBeLessThan(MEMORY_MAX_BYTES);
   });

@@ -6,7 +6,7 @@
 import { rm } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { effort, isSoak, seedOr } from "./harness/effort.ts";
-import type { JsonObject, Wire } from "./harness/json.ts";
+import { type JsonObject, WIRES, type Wire } from "./harness/json.ts";
 import { judgeOwn, resultsIn } from "./harness/own-judge.ts";
 import type { LookupKind } from "./harness/own-script.ts";
 import {
@@ -21,6 +21,7 @@ import { bodyIn, lookupsOf, OwnTalk, type OwnTurn } from "./harness/own-talk.ts"
 import { readAnswer } from "./harness/reading.ts";
 import { makeDataFolder, type Service, startService } from "./harness/service.ts";
 import { startUpstream, type Upstream } from "./harness/upstream.ts";
+import { MODELS, providersAt } from "./harness/wires.ts";
 
 /** Another one makes other conversations. */
 const SEED = seedOr(0);
@@ -42,7 +43,6 @@ interface Role {
   readonly seed: number;
 }
 
-const WIRES = ["anthropic", "openai-chat", "openai-responses"] as const;
 const FULL_CAST: readonly Role[] = (["first-request", "first-edit"] as const).flatMap(
   (ownTools, scene) =>
     WIRES.map((wire, index) => ({
@@ -53,12 +53,12 @@ const FULL_CAST: readonly Role[] = (["first-request", "first-edit"] as const).fl
     })),
 );
 /** `npm test` has every wire once, and Anthropic in both ways. A soak run has all. */
-const CAST = FULL_CAST.filter((_, index) => isSoak || (index !== 2 && index !== 4));
+const CAST = FULL_CAST.filter((_, index) => isSoak || ![2, 5, 7].includes(index));
 
 const talks = new Map(
   CAST.map((role) => {
     const { name, wire, seed } = role;
-    const model = `${wire === "anthropic" ? "claude-sonnet-4-6" : "gpt-5.1"}-lookups-${seed}`;
+    const model = `${MODELS[wire]}-lookups-${seed}`;
     const talk = new OwnTalk({
       name,
       wire,
@@ -84,10 +84,7 @@ function configFor(upstream: Upstream, ownTools: Role["ownTools"]): JsonObject {
   return {
     durability: "normal",
     own_tools: ownTools,
-    providers: {
-      anthropic: { baseUrl: upstream.url, contextWindow: WINDOW_TOKENS, models },
-      openai: { baseUrl: `${upstream.url}/v1`, contextWindow: WINDOW_TOKENS, models },
-    },
+    providers: providersAt(upstream.url, { contextWindow: WINDOW_TOKENS, models }),
   };
 }
 

@@ -8,31 +8,21 @@ import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { call, reasoning, reply, text } from "./harness/answer.ts";
 import type { Reply } from "./harness/answer-parts.ts";
 import type { UpstreamRequest } from "./harness/answer-writer.ts";
-import {
-  archivistScript,
-  CLIENTS,
-  FINAL_TEXTS,
-  STEPS_COUNT,
-  type Target,
-} from "./harness/clients.ts";
-import {
-  isString,
-  type Json,
-  type JsonObject,
-  objects,
-  parseJson,
-  type Wire,
-} from "./harness/json.ts";
+import { archivistScript, CLIENTS, FINAL_TEXTS, STEPS_COUNT } from "./harness/clients.ts";
+import { conversationOf } from "./harness/counting.ts";
+import { isString, type JsonObject, objects, parseJson, type Wire } from "./harness/json.ts";
 import {
   ask,
   bodyOf,
   MODEL_PATHS,
   modelHeaders,
+  pathFor,
   type Question,
   sendRaw,
+  textFor,
 } from "./harness/raw-client.ts";
 import { type Essence, essence, readAnswer } from "./harness/reading.ts";
-import { type Exchange, recordingFetch } from "./harness/recording-fetch.ts";
+import { type Exchange, recordingFetch, type Target } from "./harness/recording-fetch.ts";
 import {
   chainTo,
   readLog,
@@ -50,7 +40,7 @@ import {
   type UpstreamOptions,
 } from "./harness/upstream.ts";
 
-const WIRES = ["anthropic", "openai-chat"] as const;
+const WIRES = ["anthropic", "openai-chat", "gemini"] as const;
 
 vi.setConfig({ testTimeout: 30_000, hookTimeout: 30_000 });
 
@@ -66,7 +56,7 @@ function useStage(options: UpstreamOptions): Stage {
   beforeAll(async () => {
     upstream = await startUpstream(options);
     service = await startService({
-      upstreams: { anthropic: upstream.url, openai: upstream.url },
+      upstreams: { anthropic: upstream.url, openai: upstream.url, gemini: upstream.url },
     });
   });
   afterAll(async () => {
@@ -102,11 +92,7 @@ async function spokenIn(wire: Wire, exchanges: readonly Exchange[]): Promise<Ess
     const body = parseJson(exchange.requestBody.toString()) as JsonObject;
     // Where the provider keeps the history, all that is sent is new.
     const known = isString(body["previous_response_id"]) ? 0 : spoken.length;
-    spoken.push(
-      ...objects(body["messages"] ?? body["input"])
-        .slice(known)
-        .map(essence),
-    );
+    spoken.push(...conversationOf(wire, body).slice(known).map(essence));
     const { message } = readAnswer(wire, (await exchange.answer).toString());
     const said = wire === "openai-responses" ? objects(message["output"]) : [message];
     spoken.push(...said.map(essence));
@@ -212,6 +198,10 @@ const ODD_BODIES: Readonly<Record<Wire, string>> = {
 	"input":[{"content":"\u00f6 \/ \ud83d\ude00 ö 😀","role":"user"}], "model":"gpt-5.1" ,
   "metadata":{"2":"b","1":"a","user_id":null} }
 `,
+  gemini: String.raw`{ "generationConfig" : {"temperature":1.0, "maxOutputTokens":1e3 , "seed":12345678901234567890},
+	"contents":[{"parts":[{"text":"\u00f6 \/ \ud83d\ude00 ö 😀"}],"role":"user"}],
+  "labels":{"2":"b","1":"a"} }
+`,
 };
 
 describe("a body that is written oddly", () => {
@@ -239,9 +229,9 @@ describe("a compressing provider", () => {
     const body = bodyOf(wire, [{ role: "user", content: "hello" }], { stream: true });
     const answer = await sendRaw(service.port, {
       method: "POST",
-      path: MODEL_PATHS[wire],
+      path: pathFor(wire, body),
       headers: { ...modelHeaders(wire, freshKey()), "accept-encoding": "gzip" },
-      body: JSON.stringify(body),
+      body: textFor(wire, body),
     });
     const request = upstream.requests.at(-1);
     const isGzip = answer.headers["content-encoding"] === "gzip";
@@ -252,10 +242,9 @@ describe("a compressing provider", () => {
 });
 
 /** Answers with its own number; every third answer is a call. */
-function countingScript({ body }: ScriptRequest): Reply {
-  const { messages } = body;
-  const history = objects<{ readonly role?: Json }>(messages);
-  const number = history.filter(({ role }) => role === "assistant").length + 1;
+function countingScript({ wire, body }: ScriptRequest): Reply {
+  const history = conversationOf(wire, body);
+  const number = history.filter(({ role }) => role === "assistant" || role === "model").length + 1;
   const last = JSON.stringify(history.at(-1));
   if (number % 3 === 0) return reply(call(`call_${number}`, "read_file", { path: `${number}` }));
   return reply(text(`Answer ${number} `, `to ${last.length} characters: ${last.slice(-60)}`));
@@ -288,10 +277,14 @@ function markedMessage(message: JsonObject): JsonObject {
   };
 }
 
-/** Every plain text as a string in even turns, and as one text block in odd ones. */
+/** Every plain text as a string in even turns, and as one text block in odd ones. On Gemini, a single part without brackets. */
 function rewrapped(wire: Wire, turn: number): Writer {
   const rewrap = (message: JsonObject): JsonObject => {
     const { role, content } = message;
+    const [part, ...others] = objects<JsonObject>(message["parts"]);
+    if (turn % 2 === 1 && part !== undefined && others.length === 0 && role === "user") {
+      return { ...message, parts: part };
+    }
     if (turn % 2 === 0 || !isString(content) || role === "assistant") return message;
     return { ...message, content: [{ type: "text", text: content }] };
   };
@@ -471,14 +464,21 @@ describe("conversations that part", () => {
 describe("routes that are only relayed", () => {
   let anthropic: Upstream;
   let openai: Upstream;
+  let gemini: Upstream;
   let service: Service;
   beforeAll(async () => {
-    [anthropic, openai] = await Promise.all([startUpstream(), startUpstream()]);
-    service = await startService({ upstreams: { anthropic: anthropic.url, openai: openai.url } });
+    [anthropic, openai, gemini] = await Promise.all([
+      startUpstream(),
+      startUpstream(),
+      startUpstream(),
+    ]);
+    service = await startService({
+      upstreams: { anthropic: anthropic.url, openai: openai.url, gemini: gemini.url },
+    });
   });
   afterAll(async () => {
     await service?.stop();
-    await Promise.all([anthropic?.close(), openai?.close()]);
+    await Promise.all([anthropic?.close(), openai?.close(), gemini?.close()]);
   });
 
   const BEARER = { authorization: "Bearer relayed-key" };
@@ -552,6 +552,22 @@ describe("routes that are only relayed", () => {
     expect(anthropic.requests.at(-1)?.body.toString()).toBe(body);
   });
 
+  test("countTokens reaches Gemini as it was sent, in both of its forms", async () => {
+    const { model, ...body } = bodyOf("gemini", [{ role: "user", content: "hello" }]);
+    const whole = { generateContentRequest: { model: `models/${String(model)}`, ...body } };
+    for (const sent of [body, whole].map((each) => JSON.stringify(each))) {
+      const path = `/v1beta/models/${String(model)}:countTokens`;
+      const response = await fetch(`${service.url}${path}`, {
+        method: "POST",
+        headers: modelHeaders("gemini", "relayed-key"),
+        body: sent,
+      });
+      expect(await response.json()).toEqual({ totalTokens: Buffer.byteLength(sent) });
+      expect(gemini.requests.at(-1)).toMatchObject({ path });
+      expect(gemini.requests.at(-1)?.body.toString()).toBe(sent);
+    }
+  });
+
   test("the service's own headers stay here", async () => {
     const headers = { "x-plimsoll-agent": "coder", "x-plimsoll-priority": "1" };
     const body = bodyOf("anthropic", [{ role: "user", content: "hello" }]);
@@ -569,13 +585,15 @@ describe("routes that are only relayed", () => {
     { path: "/chat/completions", wire: "openai-chat" },
     { path: "/openai/v1/chat/completions", wire: "openai-chat" },
     { path: "/p/openai/chat/completions", wire: "openai-chat" },
+    { path: `/gemini${MODEL_PATHS.gemini}`, wire: "gemini" },
+    { path: `/p/gemini${MODEL_PATHS.gemini}?key=k`, wire: "gemini" },
   ] as const)("$path is the model route of $wire", async ({ path, wire }) => {
     const response = await fetch(`${service.url}${path}`, {
       method: "POST",
       headers: modelHeaders(wire, freshKey()),
-      body: JSON.stringify(bodyOf(wire, [{ role: "user", content: "hello" }])),
+      body: textFor(wire, bodyOf(wire, [{ role: "user", content: "hello" }])),
     });
-    const request = (wire === "anthropic" ? anthropic : openai).requests.at(-1);
+    const request = { anthropic, "openai-chat": openai, gemini }[wire].requests.at(-1);
     expect(response.status).toBe(200);
     expect(response.headers.get("x-plimsoll-action")).toBe("passthrough");
     expect(await response.text()).toBe(request?.plainAnswer.toString());

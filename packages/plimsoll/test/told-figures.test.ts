@@ -8,7 +8,14 @@ import { eventsOf, type SeenEvent } from "./harness/own-events.ts";
 import { ask, bodyOf } from "./harness/raw-client.ts";
 import { OWNER_TOKEN, type Service, startService } from "./harness/service.ts";
 import { startUpstream, type Upstream } from "./harness/upstream.ts";
+import { outputLimit, providersAt, usualModels } from "./harness/wires.ts";
 import { prose } from "./harness/words.ts";
+
+function systemOf(wire: "anthropic" | "gemini", words: string): JsonObject {
+  return wire === "anthropic"
+    ? { system: words }
+    : { systemInstruction: { parts: [{ text: words }] } };
+}
 
 interface Picture {
   readonly tokens: number;
@@ -16,7 +23,12 @@ interface Picture {
   readonly units: readonly { readonly tokens: number; readonly first?: number }[];
 }
 
-describe.each([0.7, 1.4])("a provider that counts %d for one of ours", (factor) => {
+describe.each([
+  ["anthropic", 0.7],
+  ["anthropic", 1.4],
+  ["gemini", 0.7],
+  ["gemini", 1.4],
+] as const)("%s: a provider that counts %d for one of ours", (wire, factor) => {
   let upstream: Upstream;
   let service: Service;
   let session = "";
@@ -43,7 +55,7 @@ describe.each([0.7, 1.4])("a provider that counts %d for one of ours", (factor) 
     service = await startService({
       upstreams: {},
       config: {
-        providers: { anthropic: { baseUrl: upstream.url, models: { "claude-sonnet-4-6": model } } },
+        providers: providersAt(upstream.url, { models: usualModels(model) }),
       },
     });
     const random = diceOf(5);
@@ -51,11 +63,11 @@ describe.each([0.7, 1.4])("a provider that counts %d for one of ours", (factor) 
     for (let turn = 0; turn < 60 && sent < 6_000; turn++) {
       history.push({ role: "user", content: prose(random, 250) });
       const asked = await ask(service.url, {
-        wire: "anthropic",
+        wire,
         body: {
-          ...bodyOf("anthropic", [...history]),
-          system: prose(random, 200),
-          max_tokens: 500,
+          ...bodyOf(wire, [...history]),
+          ...systemOf(wire, prose(random, 200)),
+          ...outputLimit(wire, 500),
         },
         headers: { "x-plimsoll-session": "told" },
       });

@@ -12,11 +12,11 @@ import {
   toolsOf,
   WINDOW_TOKENS,
 } from "./harness/deferral-stage.ts";
-import type { JsonObject, Wire } from "./harness/json.ts";
+import { WIRES, type Wire } from "./harness/json.ts";
 import { toolNamesIn } from "./harness/own-judge.ts";
 import { clientOn, type OwnClient, OwnStage } from "./harness/own-stage.ts";
 import { bodyIn } from "./harness/own-talk.ts";
-import { lookUp, resultOf, WIRES } from "./harness/own-told.ts";
+import { lookUp, resultOf } from "./harness/own-told.ts";
 import { OWNER_TOKEN, readEdits } from "./harness/service.ts";
 import {
   BUILT_INS,
@@ -25,6 +25,7 @@ import {
   mcpTools,
   onWire,
 } from "./harness/tool-catalogue.ts";
+import { forcedChoice } from "./harness/wires.ts";
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
@@ -34,12 +35,6 @@ const TENTH_TOKENS = (WINDOW_TOKENS - 1_500) / 10;
 
 function namesOf(wire: Wire, request: UpstreamRequest | undefined): readonly string[] {
   return request === undefined ? [] : toolNamesIn(wire, bodyIn(request));
-}
-
-function choiceOf(wire: Wire, name: string): JsonObject {
-  if (wire === "anthropic") return { tool_choice: { type: "tool", name } };
-  if (wire === "openai-chat") return { tool_choice: { type: "function", function: { name } } };
-  return { tool_choice: { type: "function", name } };
 }
 
 describe("a client that does not keep still", () => {
@@ -166,7 +161,7 @@ describe("a client that does not keep still", () => {
     tools[tools.length - 1] = { ...tools.at(-1), cache_control: short };
     client.say("Delete it.");
     stage.script(key, calling("anthropic", "delete", "mcp__issues1__delete_issue"));
-    const choice = choiceOf("anthropic", "mcp__issues1__delete_issue");
+    const choice = forcedChoice("anthropic", "mcp__issues1__delete_issue");
     await client.ask({ fields: { tools, ...choice } });
     const marks = toolsOf(stage.requestsOf(key)[0]).flatMap((tool) => tool["cache_control"] ?? []);
     expect(marks).toEqual([short]);
@@ -207,7 +202,7 @@ describe("a client that does not keep still", () => {
     const name = "mcp__issues1__delete_issue";
     talk.client.say("Delete it.");
     stage.script(talk.key, calling(wire, "delete", name));
-    await askWith(talk.client, wire, ALL, choiceOf(wire, name));
+    await askWith(talk.client, wire, ALL, forcedChoice(wire, name));
     talk.client.give("delete", "It is gone.");
     stage.script(talk.key, reply(text("Aye.")));
     await askWith(talk.client, wire, ALL);
@@ -225,7 +220,7 @@ describe("a client that does not keep still", () => {
     const name = "mcp__issues7__delete_issue";
     client.say("Delete it.");
     stage.script(key, calling(wire, "delete", name));
-    await askWith(client, wire, tools, choiceOf(wire, name));
+    await askWith(client, wire, tools, forcedChoice(wire, name));
     const names = namesOf(wire, stage.requestsOf(key)[0]);
     expect(names).toContain(name);
     expect(names).not.toContain("tool_search");

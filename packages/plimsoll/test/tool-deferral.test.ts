@@ -12,13 +12,14 @@ import {
   toolsOf,
   WINDOW_TOKENS,
 } from "./harness/deferral-stage.ts";
-import type { JsonObject, Wire } from "./harness/json.ts";
+import { WIRES } from "./harness/json.ts";
 import { toolNamesIn } from "./harness/own-judge.ts";
 import { clientOn, OwnStage } from "./harness/own-stage.ts";
 import { bodyIn } from "./harness/own-talk.ts";
-import { ENDS, lookUp, resultOf, told, WAYS, WIRES } from "./harness/own-told.ts";
+import { ENDS, lookUp, resultOf, told, WAYS } from "./harness/own-told.ts";
 import { OWNER_TOKEN, readEdits } from "./harness/service.ts";
 import { BUILT_INS, type GivenTool, mcpTools, onWire } from "./harness/tool-catalogue.ts";
+import { forcedChoice } from "./harness/wires.ts";
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
@@ -105,14 +106,9 @@ describe("over a tenth of the window", () => {
   test.each(WIRES)("%s: a forced choice sees all tools, and its own among them", async (wire) => {
     const { client, key } = clientOn(stage, { wire });
     const name = "mcp__issues1__delete_issue";
-    const choices: Readonly<Record<Wire, JsonObject>> = {
-      anthropic: { tool_choice: { type: "tool", name } },
-      "openai-chat": { tool_choice: { type: "function", function: { name } } },
-      "openai-responses": { tool_choice: { type: "function", name } },
-    };
     client.say("Delete it.");
     stage.script(key, calling(wire, "delete", name));
-    await askWith(client, wire, ALL, choices[wire]);
+    await askWith(client, wire, ALL, forcedChoice(wire, name));
     const [request] = stage.requestsOf(key);
     expect(toolsOf(request)).toEqual(onWire(wire, ALL));
   });

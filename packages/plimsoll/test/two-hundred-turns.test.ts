@@ -5,16 +5,16 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { diceOf } from "../demo/dice.ts";
 import { call, reply, text } from "./harness/answer.ts";
 import type { Reply } from "./harness/answer-parts.ts";
-import type { Wire } from "./harness/json.ts";
+import { WIRES, type Wire } from "./harness/json.ts";
 import { messageTexts } from "./harness/kept.ts";
 import { makeDataFolder, type Service, startService } from "./harness/service.ts";
 import { Talk } from "./harness/talk.ts";
 import { startUpstream, type Upstream } from "./harness/upstream.ts";
+import { providersAt } from "./harness/wires.ts";
 import { prose } from "./harness/words.ts";
 
 const TURNS = 200;
 const RESTART_AFTER = 100;
-const WIRES = ["anthropic", "openai-chat", "openai-responses"] as const;
 const settings = {
   contextWindow: 4_000,
   maxOutputTokens: 1_000,
@@ -47,10 +47,7 @@ function start(): Promise<Service> {
     data,
     config: {
       durability: "normal",
-      providers: {
-        anthropic: { baseUrl: upstream.url, ...settings },
-        openai: { baseUrl: `${upstream.url}/v1`, ...settings },
-      },
+      providers: providersAt(upstream.url, settings),
     },
   });
 }

@@ -5,8 +5,10 @@
 import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
 import { type Question, type ScriptedCall, TOOL_NAMES } from "./agent.ts";
-import type { Target } from "./clients.ts";
-import type { Wire } from "./json.ts";
+import { callsOf, partsOf } from "./gemini-contents.ts";
+import { askGoogle, contentIn } from "./gemini-sdk.ts";
+import { isString, type JsonObject, type Wire } from "./json.ts";
+import type { Target } from "./recording-fetch.ts";
 
 export interface AgentOptions {
   readonly wire: Wire;
@@ -46,14 +48,7 @@ const IMAGE_BASE64 =
   "iVBORw0KGgoAAAANSUhEUgAAACgAAAAeAQAAAAB2pmFwAAAADElEQVR4nGNgGHoAAAC0AAGPUo/gAAAAAElFTkSuQmCC";
 
 export function createAgentClient(options: AgentOptions): AgentClient {
-  switch (options.wire) {
-    case "anthropic":
-      return new AnthropicAgent(options);
-    case "openai-chat":
-      return new ChatAgent(options);
-    case "openai-responses":
-      return new ResponsesAgent(options);
-  }
+  return new AGENTS[options.wire](options);
 }
 
 function describe(name: string): string {
@@ -226,3 +221,62 @@ class ResponsesAgent implements AgentClient {
     };
   }
 }
+
+class GeminiAgent implements AgentClient {
+  readonly #options: AgentOptions;
+  readonly #contents: JsonObject[] = [];
+
+  constructor(options: AgentOptions) {
+    this.#options = options;
+  }
+
+  hear({ text, hasImage }: Question): void {
+    const image = { inlineData: { mimeType: "image/png", data: IMAGE_BASE64 } };
+    this.#contents.push({ role: "user", parts: [...(hasImage ? [image] : []), { text }] });
+  }
+
+  giveResults(calls: readonly ScriptedCall[]): void {
+    const parts = calls.map(({ id, name, result }) => ({
+      functionResponse: { id, name, response: { output: result } },
+    }));
+    this.#contents.push({ role: "user", parts });
+  }
+
+  async ask(target: Target): Promise<Heard> {
+    const { isStreamed } = this.#options;
+    const content = contentIn(await askGoogle(target, this.#request(), { isStreamed }));
+    this.#contents.push(content);
+    return {
+      text: partsOf(content)
+        .map(({ text, thought }) => (isString(text) && thought !== true ? text : ""))
+        .join(""),
+      callIds: callsOf(content).map(({ id }) => String(id)),
+    };
+  }
+
+  #request(): JsonObject {
+    const { model, outputTokensMax } = this.#options;
+    const declared = TOOL_NAMES.map((name) => ({
+      name,
+      description: describe(name),
+      parametersJsonSchema: PARAMETERS,
+    }));
+    return {
+      model,
+      contents: [...this.#contents],
+      systemInstruction: { parts: [{ text: SYSTEM }] },
+      tools: [{ functionDeclarations: declared }],
+      generationConfig: {
+        maxOutputTokens: outputTokensMax,
+        thinkingConfig: { includeThoughts: true },
+      },
+    };
+  }
+}
+
+const AGENTS: Readonly<Record<Wire, new (options: AgentOptions) => AgentClient>> = {
+  anthropic: AnthropicAgent,
+  "openai-chat": ChatAgent,
+  "openai-responses": ResponsesAgent,
+  gemini: GeminiAgent,
+};

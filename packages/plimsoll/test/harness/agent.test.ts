@@ -2,13 +2,13 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { AgentScript } from "./agent.ts";
 import { countMessage } from "./counting.ts";
-import type { JsonObject } from "./json.ts";
+import { type JsonObject, WIRES } from "./json.ts";
 import { lostMessages, messageTexts, prefixText } from "./kept.ts";
 import { LongTalk, scriptOf } from "./long-talk.ts";
 import { elementTexts, memberText } from "./raw-json.ts";
 import { startUpstream, type Upstream } from "./upstream.ts";
+import { MODELS } from "./wires.ts";
 
-const WIRES = ["anthropic", "openai-chat", "openai-responses"] as const;
 const WINDOW_TOKENS = 4_000;
 const TURNS_COUNT = 40;
 
@@ -26,7 +26,7 @@ async function talkDirectly(role: (typeof CAST)[number]): Promise<[LongTalk, Ups
   const talk = new LongTalk({
     ...role,
     name: "direct",
-    model: "any-model",
+    model: MODELS[role.wire],
     seed: 7,
     windowTokens: WINDOW_TOKENS,
     outputTokensMax: 1_000,

@@ -9,6 +9,8 @@ export interface Frame {
   readonly model: string;
   readonly requestNumber: number;
   readonly includeUsage: boolean;
+  /** Gemini only: the stream is a JSON array, not events. */
+  readonly isArray?: boolean;
 }
 
 export interface TextPart extends Part {
@@ -20,7 +22,7 @@ export interface TextPart extends Part {
 export interface ReasoningPart extends Part {
   readonly kind: "reasoning";
   readonly chunks: readonly string[];
-  /** Signature of a thinking block, or part of the encrypted content of a reasoning item. Chat does not send it. */
+  /** Signature of a thinking block, or part of the encrypted content of a reasoning item. Chat and Gemini do not send it. */
   readonly signature: string;
 }
 
@@ -29,7 +31,7 @@ export interface CallPart extends Part {
   readonly id: string;
   readonly name: string;
   readonly input: JsonObject;
-  /** The model's arguments if they are not JSON. Anthropic can send them only in streams. */
+  /** The model's arguments if they are not JSON. Anthropic can send them only in streams, Gemini not at all. */
   readonly rawInput?: string;
   /** Responses only: a call of a custom tool. Its input is the text in `rawInput`, not JSON. */
   readonly isCustom?: boolean;
@@ -65,11 +67,15 @@ export interface RawBytes {
   readonly kind: "raw";
   readonly headers: Readonly<Record<string, string>>;
   readonly pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
+  /** The answer in the bytes. The provider then knows its signatures when they come back. */
+  readonly said?: { readonly reply: Reply; readonly frame: Frame };
 }
 
 export interface Part {
   /** Responses only: the id of the item, if it is not the usual one for its place. */
   readonly itemId?: string;
+  /** Gemini only: the signature, if it is not the usual one for its place; null for none. */
+  readonly thoughtSignature?: string | null;
 }
 
 /** How a stream stops early: socket destroyed, ended cleanly without its last event, or left open. */

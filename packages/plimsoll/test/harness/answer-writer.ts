@@ -52,11 +52,15 @@ export class AnswerWriter {
     this.#response.end();
   }
 
-  async stream(events: readonly string[], pace: Pace = {}): Promise<void> {
+  async stream(
+    events: readonly string[],
+    pace: Pace = {},
+    type = "text/event-stream; charset=utf-8",
+  ): Promise<void> {
     const { early, delayBetweenEventsMs = 0 } = pace;
     const encoder = this.#isGzip ? createGzip() : undefined;
     this.#start(200, {
-      "content-type": "text/event-stream; charset=utf-8",
+      "content-type": type,
       "cache-control": "no-cache",
     });
     for (const event of events.slice(0, early?.afterEvents)) {

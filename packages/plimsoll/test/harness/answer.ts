@@ -3,6 +3,7 @@
  * The answers have unusual formatting (indented, escaped, padded, with comments). If a proxy parses and rewrites them,
  * the bytes change, and the tests notice.
  */
+import { geminiEvents, geminiJson } from "./answer-gemini.ts";
 import type {
   AnswerPart,
   CallPart,
@@ -61,6 +62,8 @@ function wholeAnswer(answer: Reply, frame: Frame): JsonObject {
       return completion(answer, frame);
     case "openai-responses":
       return responseJson(answer, frame, answer.usage ?? USAGE);
+    case "gemini":
+      return geminiJson(answer, frame, answer.usage ?? USAGE);
   }
 }
 
@@ -68,7 +71,7 @@ function unicodeEscape(letter: string): string {
   return `\\u${letter.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }
 
-/** Each element is one complete event with its closing blank line. */
+/** Each element is one complete event with its closing blank line, or one piece of Gemini's JSON array. */
 export function renderEvents(answer: Reply, frame: Frame): readonly string[] {
   switch (frame.wire) {
     case "anthropic":
@@ -77,6 +80,8 @@ export function renderEvents(answer: Reply, frame: Frame): readonly string[] {
       return chatEvents(answer, frame);
     case "openai-responses":
       return responseEvents(answer, frame, answer.usage ?? USAGE);
+    case "gemini":
+      return geminiEvents(answer, frame, answer.usage ?? USAGE);
   }
 }
 

@@ -5,8 +5,10 @@
  */
 
 import { createAnthropic } from "@ai-sdk/anthropic";
+import { createGoogle } from "@ai-sdk/google";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import Anthropic from "@anthropic-ai/sdk";
+import type { Chat, Part } from "@google/genai";
 import {
   generateText,
   jsonSchema,
@@ -20,16 +22,14 @@ import {
 import OpenAI from "openai";
 import { call, reasoning, reply, text } from "./answer.ts";
 import type { Reply } from "./answer-parts.ts";
-import { type Json, objects, type Wire } from "./json.ts";
+import { callsOf, partsOf } from "./gemini-contents.ts";
+import { askGoogle, contentIn, googleClient } from "./gemini-sdk.ts";
+import { isString, type Json, type JsonObject, objects, type Wire } from "./json.ts";
+import type { Target } from "./recording-fetch.ts";
 import { answersIn, inputItems } from "./responses-items.ts";
 import type { ScriptRequest } from "./upstream.ts";
+import { MODELS } from "./wires.ts";
 
-export interface Target {
-  /** Address of the service or of the provider, without /v1. */
-  readonly baseUrl: string;
-  readonly apiKey: string;
-  readonly fetch: typeof fetch;
-}
 export interface Client {
   readonly name: string;
   readonly wire: Wire;
@@ -46,8 +46,8 @@ export const FINAL_TEXTS = [
 export const STEPS_COUNT = 5;
 
 const SYSTEM = "You are a careful archivist.";
-const ANTHROPIC_MODEL = "claude-sonnet-4-6";
-const OPENAI_MODEL = "gpt-5.1";
+const ANTHROPIC_MODEL = MODELS.anthropic;
+const OPENAI_MODEL = MODELS["openai-chat"];
 const OUTPUT_TOKENS_MAX = 4_000;
 const THINKING_BUDGET_TOKENS = 2_000;
 const STEPS_PER_QUESTION_MAX = 5;
@@ -60,12 +60,12 @@ const READ_FILE_SCHEMA = {
 
 /** The provider's side: its answer depends only on how many answers it has already given. */
 export function archivistScript({ wire, body }: ScriptRequest): Reply {
-  const { messages, input } = body;
+  const { messages, input, contents } = body;
+  const said = objects<{ readonly role?: Json }>(contents ?? messages);
   const spoken =
     wire === "openai-responses"
       ? answersIn(inputItems(input))
-      : objects<{ readonly role?: Json }>(messages).filter(({ role }) => role === "assistant")
-          .length;
+      : said.filter(({ role }) => role === "assistant" || role === "model").length;
   const step = ARCHIVIST_STEPS[spoken] ?? reply(text("There is nothing more to say."));
   return wire !== "openai-chat" && spoken === 0
     ? { ...step, parts: [ARCHIVIST_THOUGHT, ...step.parts] }
@@ -309,6 +309,90 @@ function streamResponse(
   return client.responses.stream(params).finalResponse();
 }
 
+/* @google/genai */
+
+const GOOGLE_FIELDS = {
+  systemInstruction: { parts: [{ text: SYSTEM }] },
+  tools: [
+    {
+      functionDeclarations: ["read_file", "list_files"].map((name) => ({
+        name,
+        description: `The tool ${name}.`,
+        parametersJsonSchema: READ_FILE_SCHEMA,
+      })),
+    },
+  ],
+};
+const GOOGLE_CONFIG = {
+  maxOutputTokens: OUTPUT_TOKENS_MAX,
+  thinkingConfig: { includeThoughts: true },
+};
+
+function googleModelsClient(name: string, isStreamed: boolean): Client {
+  return {
+    name,
+    wire: "gemini",
+    converse: (target) => {
+      const contents: JsonObject[] = [];
+      return converseGoogle(async (parts) => {
+        contents.push({ role: "user", parts });
+        const request = {
+          model: MODELS.gemini,
+          contents: [...contents],
+          ...GOOGLE_FIELDS,
+          generationConfig: GOOGLE_CONFIG,
+        };
+        const content = contentIn(await askGoogle(target, request, { isStreamed }));
+        contents.push(content);
+        return content;
+      });
+    },
+  };
+}
+
+/** The SDK's own history. Its streamed form keeps each piece as a content of its own, which the service refuses before calls. */
+function googleChatClient(name: string): Client {
+  return {
+    name,
+    wire: "gemini",
+    converse: (target) => {
+      const config = { ...GOOGLE_FIELDS, ...GOOGLE_CONFIG };
+      const chat: Chat = googleClient(target).chats.create({ model: MODELS.gemini, config });
+      return converseGoogle(async (message) => {
+        const { candidates } = await chat.sendMessage({ message: [...message] as Part[] });
+        return (candidates?.[0]?.content ?? {}) as JsonObject;
+      });
+    },
+  };
+}
+
+async function converseGoogle(
+  ask: (parts: readonly JsonObject[]) => Promise<JsonObject>,
+): Promise<string[]> {
+  const finalTexts: string[] = [];
+  for (const question of QUESTIONS) {
+    let parts: readonly JsonObject[] = [{ text: question }];
+    for (let step = 0; step < STEPS_PER_QUESTION_MAX && parts.length > 0; step += 1) {
+      const content = await ask(parts);
+      parts = callsOf(content).map(({ id, name, args }) => ({
+        functionResponse: {
+          ...(isString(id) ? { id } : {}),
+          name: String(name),
+          response: { output: runTool(String(name), args) },
+        },
+      }));
+      if (parts.length === 0) finalTexts.push(wordsOf(content));
+    }
+  }
+  return finalTexts;
+}
+
+function wordsOf(content: JsonObject): string {
+  return partsOf(content)
+    .map(({ text, thought }) => (isString(text) && thought !== true ? text : ""))
+    .join("");
+}
+
 /* ai */
 
 interface AiOptions {
@@ -331,6 +415,9 @@ function aiClient(wire: Wire, name: string, ask: AskAi): Client {
 }
 
 function aiModel(wire: Wire, { baseUrl, apiKey, fetch }: Target): LanguageModel {
+  if (wire === "gemini") {
+    return createGoogle({ baseURL: `${baseUrl}/v1beta`, apiKey, fetch })(MODELS.gemini);
+  }
   const baseURL = `${baseUrl}/v1`;
   if (wire === "anthropic") return createAnthropic({ baseURL, apiKey, fetch })(ANTHROPIC_MODEL);
   const options = { name: "scripted", baseURL, apiKey, fetch, includeUsage: true };
@@ -390,6 +477,14 @@ const RESPONSES_CLIENTS: readonly Client[] = [
   responsesClient("openai responses.create with previous_response_id", "provider", createResponse),
 ];
 
+const GEMINI_CLIENTS: readonly Client[] = [
+  googleModelsClient("@google/genai models.generateContent", false),
+  googleModelsClient("@google/genai models.generateContentStream", true),
+  googleChatClient("@google/genai chats.sendMessage"),
+  aiClient("gemini", "ai generateText with @ai-sdk/google", generate),
+  aiClient("gemini", "ai streamText with @ai-sdk/google", stream),
+];
+
 export const CLIENTS: readonly Client[] = [
   anthropicClient("@anthropic-ai/sdk messages.create", (client, request) =>
     client.messages.create(request),
@@ -410,4 +505,5 @@ export const CLIENTS: readonly Client[] = [
   aiClient("openai-chat", "ai generateText with @ai-sdk/openai-compatible", generate),
   aiClient("openai-chat", "ai streamText with @ai-sdk/openai-compatible", stream),
   ...RESPONSES_CLIENTS,
+  ...GEMINI_CLIENTS,
 ];

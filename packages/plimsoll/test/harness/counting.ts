@@ -6,6 +6,7 @@
 
 import { get_encoding } from "tiktoken";
 import type { AnswerPart, CallPart } from "./answer-parts.ts";
+import { contentsIn, type Named, type Part, partsOf, resultText } from "./gemini-contents.ts";
 import { isObject, isString, type JsonObject, objects, type Wire } from "./json.ts";
 import { type Item, inputItems, itemType } from "./responses-items.ts";
 
@@ -50,17 +51,24 @@ function writtenInput({ input, rawInput, isCustom }: CallPart): string {
   return isCustom === true && rawInput !== undefined ? rawInput : JSON.stringify(input);
 }
 
-/** The longest answer that a request allows, if it says so. */
+/** The longest answer that a request allows, if it says so. Gemini's answers do not share the window. */
 export function maxOutputOf(wire: Wire, body: JsonObject): number {
   const { max_tokens: older, max_completion_tokens: newer, max_output_tokens: responses } = body;
+  if (wire === "gemini") return 0;
   const maximum = wire === "openai-responses" ? responses : (newer ?? older);
   return typeof maximum === "number" ? maximum : 0;
 }
 
-/** The messages of a body, or its items. */
+const CONVERSATIONS: Readonly<Record<Wire, (body: JsonObject) => readonly JsonObject[]>> = {
+  anthropic: ({ messages }) => objects<JsonObject>(messages),
+  "openai-chat": ({ messages }) => objects<JsonObject>(messages),
+  "openai-responses": ({ input }) => inputItems(input),
+  gemini: contentsIn,
+};
+
+/** The messages of a body, or its items or contents. */
 export function conversationOf(wire: Wire, body: JsonObject): readonly JsonObject[] {
-  const { messages, input } = body;
-  return wire === "openai-responses" ? inputItems(input) : objects<JsonObject>(messages);
+  return CONVERSATIONS[wire](body);
 }
 
 /** The texts of one message that the model reads. */
@@ -78,20 +86,37 @@ function countReadables(found: readonly Readable[]): number {
   );
 }
 
-function systemOf(wire: Wire, { system, instructions }: JsonObject): readonly Readable[] {
+function systemOf(wire: Wire, body: JsonObject): readonly Readable[] {
+  const { system, instructions, systemInstruction } = body;
   if (wire === "anthropic") return contentOf(system);
+  if (wire === "gemini") return isObject(systemInstruction) ? ofContent(systemInstruction) : [];
   return wire === "openai-responses" && isString(instructions) ? [instructions] : [];
 }
 
+const READABLES: Readonly<Record<Wire, (message: JsonObject) => readonly Readable[]>> = {
+  anthropic: ({ content }) => contentOf(content),
+  "openai-chat": ofChatMessage,
+  "openai-responses": ofItem,
+  gemini: ofContent,
+};
+
 function readables(wire: Wire, message: JsonObject): readonly Readable[] {
-  switch (wire) {
-    case "anthropic":
-      return contentOf(message["content"]);
-    case "openai-chat":
-      return ofChatMessage(message);
-    case "openai-responses":
-      return ofItem(message);
+  return READABLES[wire](message);
+}
+
+function ofContent(content: JsonObject): readonly Readable[] {
+  return partsOf(content).flatMap(ofPart);
+}
+
+function ofPart(part: Part): readonly Readable[] {
+  const { text, functionCall: called, functionResponse: given, inlineData: media } = part;
+  if (isString(text)) return [text];
+  if (isObject(called)) {
+    const { name, args = {} }: Named = called;
+    return [String(name), JSON.stringify(args)];
   }
+  if (isObject(given)) return [resultText(given)];
+  return isObject(media) ? [geminiImageTokens(media["data"])] : [JSON.stringify(part)];
 }
 
 interface ChatMessage {
@@ -209,4 +234,11 @@ function openaiImageTokens(image: unknown): number {
   const { url }: { readonly url?: unknown } = isObject(image) ? image : { url: image };
   const { width, height } = pngSize(String(url).split(",")[1]);
   return 70 + 140 * Math.ceil(width / 512) * Math.ceil(height / 512);
+}
+
+/** One tile for up to 384 x 384 pixels; larger images would be cut into tiles of 768 pixels. */
+function geminiImageTokens(data: unknown): number {
+  const { width, height } = pngSize(data);
+  const isSmall = width <= 384 && height <= 384;
+  return 258 * (isSmall ? 1 : Math.ceil(width / 768) * Math.ceil(height / 768));
 }

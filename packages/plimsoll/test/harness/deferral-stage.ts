@@ -1,9 +1,11 @@
 /** Clients whose tools take more than a tenth of the window, and a model that calls only tools that it can see. */
 import { call, reply } from "./answer.ts";
+import { declarationsIn } from "./gemini-contents.ts";
 import { type JsonObject, objects, type Wire } from "./json.ts";
 import type { OwnClient, Step } from "./own-stage.ts";
 import { bodyIn } from "./own-talk.ts";
-import { callableIn, type GivenTool, onWire } from "./tool-catalogue.ts";
+import { callableIn, type GivenTool, toolsField } from "./tool-catalogue.ts";
+import { providersAt, usualModels } from "./wires.ts";
 
 export const WINDOW_TOKENS = 40_000;
 
@@ -15,13 +17,7 @@ export function configOf(settings: JsonObject = {}) {
       contextWindowBufferTokens: 500,
       tokenizer: "tiktoken:o200k_base",
     };
-    const models = { "claude-sonnet-4-6": model, "gpt-5.1": model };
-    return {
-      providers: {
-        anthropic: { baseUrl: url, models, ...settings },
-        openai: { baseUrl: `${url}/v1`, models, ...settings },
-      },
-    };
+    return { providers: providersAt(url, { models: usualModels(model), ...settings }) };
   };
 }
 
@@ -33,8 +29,12 @@ export function calling(wire: Wire, id: string, name: string): Step {
   };
 }
 
+/** The single tools of a request: on Gemini, those in the elements of `tools`. */
 export function toolsOf(request: { readonly body: Buffer } | undefined): readonly JsonObject[] {
-  return request === undefined ? [] : objects<JsonObject>(bodyIn(request)["tools"]);
+  const listed = request === undefined ? [] : objects<JsonObject>(bodyIn(request)["tools"]);
+  return listed.flatMap((tool) =>
+    tool["functionDeclarations"] === undefined ? [tool] : declarationsIn([tool]),
+  );
 }
 
 export function listText(request: { readonly body: Buffer } | undefined): string {
@@ -47,5 +47,5 @@ export async function askWith(
   tools: readonly GivenTool[],
   { isStreamed = false, ...fields }: JsonObject & { readonly isStreamed?: boolean } = {},
 ): Promise<JsonObject> {
-  return client.ask({ isStreamed, fields: { tools: onWire(wire, tools), ...fields } });
+  return client.ask({ isStreamed, fields: { tools: toolsField(wire, tools), ...fields } });
 }

@@ -20,6 +20,7 @@ export class Issued {
   /** The reasoning item that belongs to an item, by item id and by call id. */
   readonly #reasoningOf = new Map<string, string>();
   readonly #thinking = new Map<string, string>();
+  readonly #signed = new Map<string, readonly string[]>();
 
   rememberResponse({ id, heard, output, isStored }: IssuedResponse): void {
     if (isStored) {
@@ -46,6 +47,11 @@ export class Issued {
     }
   }
 
+  /** Gemini signs some parts of an answer. A client may send such a part back in several forms. */
+  rememberSigned(forms: ReadonlyMap<string, readonly string[]>): void {
+    for (const [signature, each] of forms) this.#signed.set(signature, each);
+  }
+
   /** All items up to the end of a stored response. */
   conversation(responseId: string): readonly JsonObject[] | undefined {
     return this.#conversations.get(responseId);
@@ -67,6 +73,11 @@ export class Issued {
   /** The text that has this signature. */
   thinkingWith(signature: string): string | undefined {
     return this.#thinking.get(signature);
+  }
+
+  /** The forms of the part that has this signature on the Gemini wire. */
+  formsSignedBy(signature: string): readonly string[] {
+    return this.#signed.get(signature) ?? [];
   }
 }
 

@@ -6,7 +6,8 @@ export interface JsonObject {
 }
 
 /** The wires of the scripted provider. */
-export type Wire = "anthropic" | "openai-chat" | "openai-responses" | "gemini";
+export const WIRES = ["anthropic", "openai-chat", "openai-responses", "gemini"] as const;
+export type Wire = (typeof WIRES)[number];
 
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);

@@ -2,6 +2,7 @@
 import { textsOf } from "./counting.ts";
 import { isObject, isString, type Json, type JsonObject, parseJson, type Wire } from "./json.ts";
 import { elementTexts, memberText, prefixOfArray } from "./raw-json.ts";
+import { CONVERSATION_FIELDS } from "./wires.ts";
 
 const HANDLE = /\bpl_[0-9A-Za-z]{22}\b/g;
 
@@ -12,7 +13,7 @@ export function handlesIn(text: string): readonly string[] {
 
 /** The JSON text of the array that contains the conversation. */
 function conversationText(wire: Wire, body: string): string {
-  return memberText(body, wire === "openai-responses" ? "input" : "messages") ?? "[]";
+  return memberText(body, CONVERSATION_FIELDS[wire]) ?? "[]";
 }
 
 /** The JSON texts of the messages of a body, as they were written. */

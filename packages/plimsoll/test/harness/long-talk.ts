@@ -3,7 +3,6 @@
  * turn, and the requests that reached the provider.
  */
 
-import type { IncomingHttpHeaders } from "node:http";
 import { AgentScript, replyOf } from "./agent.ts";
 import { type AgentClient, type AgentOptions, createAgentClient } from "./agent-clients.ts";
 import type { Reply } from "./answer-parts.ts";
@@ -11,6 +10,7 @@ import type { UpstreamRequest } from "./answer-writer.ts";
 import { conversationOf, countRequest } from "./counting.ts";
 import { type JsonObject, parseJson } from "./json.ts";
 import { handlesIn } from "./kept.ts";
+import { keyIn } from "./raw-client.ts";
 import { recordingFetch } from "./recording-fetch.ts";
 import { type Edit, readArchive, readEdits, type Service } from "./service.ts";
 import type { ScriptRequest, Upstream } from "./upstream.ts";
@@ -153,8 +153,4 @@ export function scriptOf(talks: readonly LongTalk[]): (request: ScriptRequest) =
     if (talk === undefined) throw new Error("A request came with the key of no talk.");
     return talk.answer();
   };
-}
-
-function keyIn(headers: IncomingHttpHeaders): string {
-  return String(headers["x-api-key"] ?? headers.authorization?.replace("Bearer ", ""));
 }

@@ -1,4 +1,5 @@
 /** Each provider's error for a conversation that does not fit its window: as a separate answer, or inside a stream. */
+import { inFrame } from "./answer-gemini.ts";
 import type { Frame } from "./answer-parts.ts";
 import { failedEvents } from "./answer-responses.ts";
 import type { JsonObject, Wire } from "./json.ts";
@@ -14,6 +15,7 @@ const RESPONSES_MESSAGE =
 
 /** The body of the answer with status 400. */
 export function overflowBody(wire: Wire, tooLong: TooLong): JsonObject {
+  if (wire === "gemini") return geminiError(400, geminiMessage(tooLong));
   const type = "invalid_request_error";
   if (wire === "anthropic") {
     const error = { type, message: anthropicMessage(tooLong) };
@@ -34,7 +36,29 @@ export function overflowEvents(frame: Frame, tooLong: TooLong): readonly string[
       return [`data: ${JSON.stringify(overflowBody(frame.wire, tooLong))}\n\n`];
     case "openai-responses":
       return failedEvents({ code: "context_length_exceeded", message: RESPONSES_MESSAGE }, frame);
+    case "gemini":
+      return inFrame([overflowBody(frame.wire, tooLong)], frame).slice(0, 1);
   }
+}
+
+/** The words that Google's services use for the status codes of their errors. */
+const STATUSES: ReadonlyMap<number, string> = new Map([
+  [400, "INVALID_ARGUMENT"],
+  [401, "UNAUTHENTICATED"],
+  [403, "PERMISSION_DENIED"],
+  [404, "NOT_FOUND"],
+  [429, "RESOURCE_EXHAUSTED"],
+  [500, "INTERNAL"],
+  [503, "UNAVAILABLE"],
+]);
+
+export function geminiError(code: number, message: string): JsonObject {
+  return { error: { code, message, status: STATUSES.get(code) ?? "UNKNOWN" } };
+}
+
+/** Gemini's limit for answers is separate from its limit for the input. */
+function geminiMessage({ inputTokens, windowTokens }: TooLong): string {
+  return `The input token count (${inputTokens}) exceeds the maximum number of tokens allowed (${windowTokens}).`;
 }
 
 /** If only the answer does not fit, providers name both figures. */

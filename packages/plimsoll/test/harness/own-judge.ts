@@ -2,6 +2,15 @@
  * Checks a request with Plimsoll's own tools like a provider: every own call in the history has a result and its
  * tool is in `tools`; no two tools have the same name. Written from decision 7, independently of the product.
  */
+import {
+  callsOf,
+  contentsIn,
+  declarationsIn,
+  idsOf,
+  type Named,
+  responsesOf,
+  resultText,
+} from "./gemini-contents.ts";
 import { isObject, isString, type Json, type JsonObject, objects, type Wire } from "./json.ts";
 import { type Finding, repeated } from "./judge.ts";
 import { inputItems, itemType } from "./responses-items.ts";
@@ -43,6 +52,7 @@ function isBringingTools(item: JsonObject): boolean {
 }
 
 function namesIn(wire: Wire, tools: unknown): readonly string[] {
+  if (wire === "gemini") return declarationsIn(tools).map(({ name }) => String(name));
   return objects<Block>(tools).flatMap((tool) => {
     if (tool.type === "namespace") return namesIn(wire, tool.tools);
     const { name }: Block =
@@ -52,7 +62,8 @@ function namesIn(wire: Wire, tools: unknown): readonly string[] {
 }
 
 /** Every call in the history of a request. */
-export function callsIn(wire: Wire, { messages, input }: JsonObject): readonly Called[] {
+export function callsIn(wire: Wire, body: JsonObject): readonly Called[] {
+  const { messages, input } = body;
   switch (wire) {
     case "anthropic":
       return blocksIn(messages, "tool_use").map(({ id, name }) => named(id, name));
@@ -64,7 +75,20 @@ export function callsIn(wire: Wire, { messages, input }: JsonObject): readonly C
       return inputItems(input)
         .filter((item) => CALL_TYPES.includes(itemType(item)))
         .map((item) => named(item["call_id"], item["name"] ?? "tool_search"));
+    case "gemini":
+      return contentsIn(body).flatMap((content, index) =>
+        placed(callsOf(content), index).map(([id, { name }]) => named(id, name)),
+      );
   }
+}
+
+/** Each call or result with its id, or with its place in the conversation if it has none. */
+function placed(calls: readonly Named[], index: number): readonly (readonly [string, Named])[] {
+  const ids = idsOf(calls);
+  return calls.map((called, at) => [
+    isString(called.id) ? called.id : `${index}/${ids[at] ?? ""}`,
+    called,
+  ]);
 }
 
 function named(id: unknown, name: unknown): Called {
@@ -83,7 +107,8 @@ export interface Answered {
 }
 
 /** Every result in the history of a request, as text. */
-export function resultsIn(wire: Wire, { messages, input }: JsonObject): readonly Answered[] {
+export function resultsIn(wire: Wire, body: JsonObject): readonly Answered[] {
+  const { messages, input } = body;
   switch (wire) {
     case "anthropic":
       return blocksIn(messages, "tool_result").map(({ tool_use_id: id, content }) => ({
@@ -102,6 +127,14 @@ export function resultsIn(wire: Wire, { messages, input }: JsonObject): readonly
           text:
             item["tools"] === undefined ? textOf(item["output"]) : JSON.stringify(item["tools"]),
         }));
+    case "gemini":
+      // The results of a content belong to the calls of the content before it.
+      return contentsIn(body).flatMap((content, index) =>
+        placed(responsesOf(content), index - 1).map(([id, given]) => ({
+          id,
+          text: resultText(given),
+        })),
+      );
   }
 }
 

@@ -4,6 +4,7 @@
  */
 
 import { renderEvents, renderJson } from "./answer.ts";
+import { signatureOf } from "./answer-gemini.ts";
 import type { Frame, Reply, Usage } from "./answer-parts.ts";
 import { itemId } from "./answer-responses.ts";
 import { isObject, isString, type JsonObject, type Wire } from "./json.ts";
@@ -36,15 +37,16 @@ function mergedUsage(rounds: SaidRounds): Usage {
   return { ...last, output: sum("output"), reasoning: sum("reasoning") };
 }
 
-/** The parts of all rounds, in order, without Plimsoll's calls. Each part keeps its id. */
+/** The parts of all rounds, in order, without Plimsoll's calls. Each part keeps its id and its signature. */
 function mergedReply({ wire, body, rounds, isOwn }: ReferenceOf): Reply {
-  const parts = rounds.flatMap(({ number, reply }) =>
-    reply.parts.flatMap((part, index) =>
-      part.kind === "call" && isOwn(part.name)
-        ? []
-        : [{ ...part, itemId: itemId(part, index, frameOf(wire, body, number)) }],
-    ),
-  );
+  const parts = rounds.flatMap(({ number, reply }) => {
+    const frame = frameOf(wire, body, number);
+    return reply.parts.flatMap((part, index) => {
+      if (part.kind === "call" && isOwn(part.name)) return [];
+      const thoughtSignature = signatureOf(reply, index, frame) ?? null;
+      return [{ ...part, itemId: itemId(part, index, frame), thoughtSignature }];
+    });
+  });
   const { stopReason } = rounds.at(-1)?.reply ?? rounds[0].reply;
   return {
     kind: "reply",
@@ -56,7 +58,8 @@ function mergedReply({ wire, body, rounds, isOwn }: ReferenceOf): Reply {
 
 function frameOf(wire: Wire, body: JsonObject, requestNumber: number): Frame {
   const { model, stream_options: streamOptions } = body;
-  const includeUsage = isObject(streamOptions) && "include_usage" in streamOptions;
+  const isAsked = isObject(streamOptions) && "include_usage" in streamOptions;
+  const includeUsage = isAsked || wire === "gemini";
   return { wire, body, model: isString(model) ? model : "", requestNumber, includeUsage };
 }
 

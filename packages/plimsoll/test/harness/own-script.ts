@@ -9,6 +9,7 @@ import type { AnswerPart, CallPart, Reply, UsageSplit } from "./answer-parts.ts"
 import type { JsonObject, Wire } from "./json.ts";
 import { handlesIn } from "./kept.ts";
 import { isOwnName, toolNamesIn } from "./own-judge.ts";
+import { forbidsCalls } from "./wires.ts";
 import { prose } from "./words.ts";
 
 export const CLIENT_TOOLS = ["read_file", "run_command", "search"] as const;
@@ -58,6 +59,7 @@ const CUT_REASONS: Readonly<Record<Wire, string>> = {
   anthropic: "max_tokens",
   "openai-chat": "length",
   "openai-responses": "max_output_tokens",
+  gemini: "MAX_TOKENS",
 };
 
 export interface Asked {
@@ -90,7 +92,7 @@ export class LookupScript {
   /** `callsLeft`: number of answers with calls in a row before the user speaks again. */
   plan(asked: Asked, callsLeft: number): TurnPlan {
     const random = this.#random;
-    if (!mayCall(asked.body)) return PLAIN;
+    if (forbidsCalls(asked.body)) return PLAIN;
     const hasOwn = toolNamesIn(asked.wire, asked.body).some(isOwnName);
     const wanted = pick(random, ENDINGS);
     const isOpen = wanted === "client calls" || wanted === "mixed";
@@ -268,9 +270,4 @@ export class LookupScript {
       reasoning: between(random, 0, 300),
     };
   }
-}
-
-function mayCall({ tool_choice: choice }: JsonObject): boolean {
-  const { type } = (typeof choice === "object" && choice !== null ? choice : {}) as JsonObject;
-  return choice !== "none" && type !== "none";
 }

@@ -1,12 +1,13 @@
 /** The official SDKs as readers: sends one request, and returns the object that the SDK assembles from the answer. */
 import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
-import type { Target } from "./clients.ts";
+import { askGoogle, contentIn } from "./gemini-sdk.ts";
 import { isObject, type Json, type JsonObject, objects, parseJson, type Wire } from "./json.ts";
+import type { Target } from "./recording-fetch.ts";
 
 export interface Asking {
   readonly wire: Wire;
-  /** The body without `stream`, which the SDK sets. */
+  /** The body without `stream`, which the SDK sets. On Gemini, its `model` goes into the path. */
   readonly body: JsonObject;
   readonly isStreamed: boolean;
   readonly signal?: AbortSignal;
@@ -14,7 +15,8 @@ export interface Asking {
 
 /** Rejects like the SDK. */
 export async function askSdk(target: Target, asking: Asking): Promise<JsonObject> {
-  const { wire, signal } = asking;
+  const { wire, body, isStreamed, signal } = asking;
+  if (wire === "gemini") return askGoogle(target, body, { isStreamed, signal });
   const options = signal === undefined ? {} : { signal };
   const whole =
     wire === "anthropic"
@@ -69,17 +71,26 @@ export function historyOf(wire: Wire, whole: JsonObject): readonly JsonObject[] 
   const { content = [], choices, output }: Whole = whole;
   if (wire === "anthropic") return [{ role: "assistant", content }];
   if (wire === "openai-responses") return objects<JsonObject>(output);
+  if (wire === "gemini") return withParts(contentIn(whole));
   const [choice] = objects<{ readonly message?: Json }>(choices);
   return isObject(choice?.message) ? [choice.message] : [];
 }
 
-/** A user message that every wire accepts. */
-export function spoken(words: string): JsonObject {
-  return { role: "user", content: words };
+/** An answer without any parts cannot be sent back. */
+function withParts(content: JsonObject): readonly JsonObject[] {
+  return objects(content["parts"]).length === 0 ? [] : [content];
+}
+
+/** A user message. */
+export function spoken(wire: Wire, words: string): JsonObject {
+  return wire === "gemini"
+    ? { role: "user", parts: [{ text: words }] }
+    : { role: "user", content: words };
 }
 
 export interface GivenResult {
   readonly id: string;
+  readonly name: string;
   readonly text: string;
 }
 
@@ -102,6 +113,12 @@ export function resultMessages(wire: Wire, results: readonly GivenResult[]): rea
         call_id: id,
         output: text,
       }));
+    case "gemini": {
+      const parts = results.map(({ id, name, text }) => ({
+        functionResponse: { id, name, response: { output: text } },
+      }));
+      return [{ role: "user", parts }];
+    }
   }
 }
 
@@ -124,6 +141,8 @@ function toolNamed(wire: Wire, name: string): JsonObject {
       return { type: "function", function: { name, description, parameters: PARAMETERS } };
     case "openai-responses":
       return { type: "function", name, description, parameters: PARAMETERS, strict: false };
+    case "gemini":
+      return { name, description, parametersJsonSchema: PARAMETERS };
   }
 }
 
@@ -170,6 +189,18 @@ export function requestBody(wire: Wire, request: RequestOf, fields: JsonObject =
         store: false,
         include: ["reasoning.encrypted_content"],
         ...offered,
+        ...fields,
+      };
+    case "gemini":
+      return {
+        model,
+        contents: messages,
+        systemInstruction: { parts: [{ text: SYSTEM }] },
+        ...(tools.length === 0 ? {} : { tools: [{ functionDeclarations: tools }] }),
+        generationConfig: {
+          maxOutputTokens: outputTokensMax,
+          thinkingConfig: { includeThoughts: true },
+        },
         ...fields,
       };
   }

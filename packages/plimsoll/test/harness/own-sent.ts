@@ -65,7 +65,7 @@ export function comparePrefix(wire: Wire, earlier: SentRound, later: SentRound):
 
 /** The part of a body before the conversation. */
 export function headOf(body: string): readonly (string | undefined)[] {
-  return [memberText(body, "system"), memberText(body, "instructions")];
+  return ["system", "instructions", "systemInstruction"].map((field) => memberText(body, field));
 }
 
 export interface ToolTexts {
@@ -75,12 +75,19 @@ export interface ToolTexts {
 
 /** The JSON texts of the tools: Plimsoll's, and all others. */
 export function toolTexts(wire: Wire, body: string): ToolTexts {
-  const tools = elementTexts(memberText(body, "tools") ?? "[]");
+  const listed = elementTexts(memberText(body, "tools") ?? "[]");
+  const tools = wire === "gemini" ? listed.flatMap(functionTexts) : listed;
   const isOurs = (text: string): boolean => isOwnName(nameOf(wire, parseJson(text) as JsonObject));
   return {
     clients: tools.filter((text) => !isOurs(text)),
     own: tools.filter(isOurs),
   };
+}
+
+/** The JSON texts of the functions of a Gemini tool. */
+function functionTexts(tool: string): readonly string[] {
+  const functions = memberText(tool, "functionDeclarations");
+  return functions === undefined ? [tool] : elementTexts(functions);
 }
 
 function nameOf(wire: Wire, tool: JsonObject): string {

@@ -8,12 +8,13 @@ import { afterAll, beforeAll } from "vitest";
 import { type Answer, reply, text } from "./answer.ts";
 import type { UpstreamRequest } from "./answer-writer.ts";
 import type { JsonObject, Wire } from "./json.ts";
-import { judgeOwn } from "./own-judge.ts";
+import { callsIn, judgeOwn } from "./own-judge.ts";
 import { askSdk, historyOf, requestBody, resultMessages, spoken } from "./own-sdk.ts";
-import { keyIn } from "./own-talk.ts";
+import { keyIn } from "./raw-client.ts";
 import { recordingFetch } from "./recording-fetch.ts";
 import { makeDataFolder, type Service, type ServiceOptions, startService } from "./service.ts";
 import { type ScriptRequest, startUpstream, type Upstream, type Window } from "./upstream.ts";
+import { CONVERSATION_FIELDS, MODELS } from "./wires.ts";
 
 /** The model's next answer, or a function that makes it. */
 export type Step = Answer | ((request: ScriptRequest) => Answer);
@@ -76,7 +77,7 @@ export class OwnStage {
     const { url } = this.upstream;
     const { config = () => ({ own_tools: "first-request" }) } = this.#options;
     return {
-      upstreams: { anthropic: url, openai: url },
+      upstreams: { anthropic: url, openai: url, gemini: url },
       data: this.#data,
       config: config(this.upstream),
     };
@@ -125,11 +126,14 @@ export class OwnClient {
   }
 
   say(words: string): void {
-    this.messages.push(spoken(words));
+    this.messages.push(spoken(this.#options.wire, words));
   }
 
+  /** Gives the result of a call. On Gemini, a result also has the name of its tool. */
   give(id: string, result: string): void {
-    this.messages.push(...resultMessages(this.#options.wire, [{ id, text: result }]));
+    const { wire } = this.#options;
+    const name = callNamed(wire, this.messages, id);
+    this.messages.push(...resultMessages(wire, [{ id, name, text: result }]));
   }
 
   body(asking: Asking = {}): JsonObject {
@@ -161,6 +165,12 @@ export class OwnClient {
   }
 }
 
+/** The name of the tool that the last call with this id called. */
+function callNamed(wire: Wire, messages: readonly JsonObject[], id: string): string {
+  const body = { [CONVERSATION_FIELDS[wire]]: messages };
+  return callsIn(wire, body).findLast((called) => called.id === id)?.name ?? "";
+}
+
 let clientsCount = 0;
 
 /** A client with a unique key. */
@@ -172,12 +182,6 @@ export function clientOn(
   const key = `key-of-client-${clientsCount}`;
   return { client: new OwnClient(stage, { ...options, key }), key };
 }
-
-const MODELS: Readonly<Record<Wire, string>> = {
-  anthropic: "claude-sonnet-4-6",
-  "openai-chat": "gpt-5.1",
-  "openai-responses": "gpt-5.1",
-};
 
 /* What the system says of a process */
 

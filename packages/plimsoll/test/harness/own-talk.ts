@@ -3,7 +3,6 @@
  * the object that the SDK assembled, the expected object, and every request that reached the provider.
  */
 
-import type { IncomingHttpHeaders } from "node:http";
 import { between, type Dice, diceOf } from "../../demo/dice.ts";
 import type { Answer } from "./answer.ts";
 import type { CallPart } from "./answer-parts.ts";
@@ -14,6 +13,7 @@ import { isOwnName } from "./own-judge.ts";
 import { referenceOf, type SaidRound } from "./own-reference.ts";
 import { CLIENT_TOOLS, type Lookup, LookupScript, type TurnPlan } from "./own-script.ts";
 import { askSdk, historyOf, requestBody, resultMessages, spoken } from "./own-sdk.ts";
+import { keyIn } from "./raw-client.ts";
 import { recordingFetch } from "./recording-fetch.ts";
 import { reportedUsage, type ScriptRequest } from "./upstream.ts";
 import { prose, toolOutput } from "./words.ts";
@@ -170,14 +170,14 @@ export class OwnTalk {
       this.#callTurns = 0;
       const words = `Question ${this.turns.length}: ${prose(random, between(random, 10, 40))}?`;
       this.#script.hear(words);
-      return [spoken(words)];
+      return [spoken(wire, words)];
     }
     this.#callTurns += 1;
     const most = Math.floor(resultTokensMax / calls.length);
-    const results = calls.map(({ id, input }) => {
+    const results = calls.map(({ id, name, input }) => {
       const title = `${String(input["path"])} of ${id}`;
       this.#script.hear(title);
-      return { id, text: toolOutput(random, title, between(random, 20, most)) };
+      return { id, name, text: toolOutput(random, title, between(random, 20, most)) };
     });
     return resultMessages(wire, results);
   }
@@ -192,10 +192,6 @@ export function lookupsOf(
     if (talk === undefined) throw new Error("A request came with the key of no talk.");
     return talk.answer(request, requestNumber);
   };
-}
-
-export function keyIn(headers: IncomingHttpHeaders): string {
-  return String(headers["x-api-key"] ?? headers.authorization?.replace("Bearer ", ""));
 }
 
 /** The body of a request that reached the provider. */

@@ -3,11 +3,11 @@
 import { call } from "./answer.ts";
 import type { CallPart } from "./answer-parts.ts";
 import type { UpstreamRequest } from "./answer-writer.ts";
-import { isObject, isString, type JsonObject, objects, type Wire } from "./json.ts";
+import { callsOf, partsOf } from "./gemini-contents.ts";
+import { isObject, isString, type JsonObject, objects, WIRES, type Wire } from "./json.ts";
 import { resultsIn } from "./own-judge.ts";
 import { bodyIn } from "./own-talk.ts";
 
-export const WIRES = ["anthropic", "openai-chat", "openai-responses"] as const;
 export const WAYS = WIRES.flatMap((wire) => [
   { name: `${wire} whole`, wire, isStreamed: false },
   { name: `${wire} streamed`, wire, isStreamed: true },
@@ -19,6 +19,7 @@ export const ENDS: Readonly<Record<Wire, string>> = {
   anthropic: "end_turn",
   "openai-chat": "stop",
   "openai-responses": "completed",
+  gemini: "STOP",
 };
 
 let callsCount = 0;
@@ -52,6 +53,7 @@ interface ChatMessage {
 
 export function told(wire: Wire, heard: JsonObject): Told {
   if (wire === "openai-chat") return toldByChat(heard);
+  if (wire === "gemini") return toldByGemini(heard);
   const isAnthropic = wire === "anthropic";
   const items = objects<Block>(heard[isAnthropic ? "content" : "output"]);
   const texts = items
@@ -72,6 +74,19 @@ function toldByChat({ choices }: JsonObject): Told {
     text: isString(message.content) ? message.content : "",
     calls: calls.map(({ function: called }) => String(isObject(called) ? called["name"] : "")),
     end: choice?.finish_reason,
+  };
+}
+
+function toldByGemini({ candidates }: JsonObject): Told {
+  const [candidate] = objects<{ readonly content?: unknown; readonly finishReason?: unknown }>(
+    candidates,
+  );
+  const content = isObject(candidate?.content) ? candidate.content : {};
+  const words = partsOf(content).filter(({ thought }) => thought !== true);
+  return {
+    text: words.map(({ text }) => (isString(text) ? text : "")).join(""),
+    calls: callsOf(content).map(({ name }) => String(name)),
+    end: candidate?.finishReason,
   };
 }
 

@@ -1,10 +1,12 @@
 /** A client without an SDK, for requests that SDKs would not send: moved marks, rewinds, forks, foreign headers, broken streams. */
 import { request as httpRequest, type IncomingHttpHeaders } from "node:http";
-import { isObject, type Json, type JsonObject, type Wire } from "./json.ts";
+import { isObject, isString, type Json, type JsonObject, type Wire } from "./json.ts";
 import { readAnswer } from "./reading.ts";
+import { MODELS } from "./wires.ts";
 
 export interface Question {
   readonly wire: Wire;
+  /** On Gemini, `model` and `stream` go into the path. */
   readonly body: JsonObject;
   readonly apiKey?: string;
   readonly headers?: Readonly<Record<string, string>>;
@@ -28,24 +30,53 @@ export const MODEL_PATHS: Readonly<Record<Wire, string>> = {
   anthropic: "/v1/messages",
   "openai-chat": "/v1/chat/completions",
   "openai-responses": "/v1/responses",
+  gemini: `/v1beta/models/${MODELS.gemini}:generateContent`,
 };
+
+/** The path for a body. */
+export function pathFor(wire: Wire, { model, stream }: JsonObject): string {
+  if (wire !== "gemini") return MODEL_PATHS[wire];
+  const method = stream === true ? "streamGenerateContent?alt=sse" : "generateContent";
+  return `/v1beta/models/${String(model)}:${method}`;
+}
+
+/** The JSON text of a body as it is sent. */
+export function textFor(wire: Wire, body: JsonObject): string {
+  const { model: _model, stream: _stream, ...gemini } = body;
+  return JSON.stringify(wire === "gemini" ? gemini : body);
+}
 
 export function modelHeaders(wire: Wire, apiKey = "key-of-nobody"): Record<string, string> {
   const json = { "content-type": "application/json" };
+  if (wire === "gemini") return { ...json, "x-goog-api-key": apiKey };
   if (wire !== "anthropic") return { ...json, authorization: `Bearer ${apiKey}` };
   return { ...json, "x-api-key": apiKey, "anthropic-version": "2023-06-01" };
 }
 
-/** The smallest request for these messages. */
+/** The key of the client that sent these headers. */
+export function keyIn(headers: IncomingHttpHeaders): string {
+  const key = headers["x-api-key"] ?? headers["x-goog-api-key"];
+  return String(key ?? headers.authorization?.replace("Bearer ", ""));
+}
+
+/** The smallest request for these messages. On Gemini, messages with a `content` are written as contents. */
 export function bodyOf(wire: Wire, messages: readonly Json[], fields: JsonObject = {}): JsonObject {
   switch (wire) {
     case "anthropic":
-      return { model: "claude-sonnet-4-6", max_tokens: 1_000, messages, ...fields };
+      return { model: MODELS[wire], max_tokens: 1_000, messages, ...fields };
     case "openai-chat":
-      return { model: "gpt-5.1", messages, ...fields };
+      return { model: MODELS[wire], messages, ...fields };
     case "openai-responses":
-      return { model: "gpt-5.1", input: messages.flatMap(itemsOf), ...fields };
+      return { model: MODELS[wire], input: messages.flatMap(itemsOf), ...fields };
+    case "gemini":
+      return { model: MODELS[wire], contents: messages.map(contentOf), ...fields };
   }
+}
+
+function contentOf(message: Json): Json {
+  const { role, content }: JsonObject = isObject(message) ? message : {};
+  if (!isString(content)) return message;
+  return { role: role === "assistant" ? "model" : "user", parts: [{ text: content }] };
 }
 
 /** On the Responses wire, the client keeps an answer as one message with its output, and sends the items of the output. */
@@ -56,10 +87,10 @@ function itemsOf(message: Json): readonly Json[] {
 
 export function post(baseUrl: string, question: Question): Promise<Response> {
   const { wire, body, apiKey, headers, signal } = question;
-  return fetch(`${baseUrl}${MODEL_PATHS[wire]}`, {
+  return fetch(`${baseUrl}${pathFor(wire, body)}`, {
     method: "POST",
     headers: { ...modelHeaders(wire, apiKey), ...headers },
-    body: JSON.stringify(body),
+    body: textFor(wire, body),
     ...(signal === undefined ? {} : { signal }),
   });
 }

@@ -2,6 +2,7 @@
  * Reads an answer like a careful client: the assistant message in the wire's own form, whether the answer is complete,
  * and a normal form in which differently written messages can be compared.
  */
+import { idsOf, joinedParts, type Named } from "./gemini-contents.ts";
 import {
   isObject,
   isString,
@@ -13,14 +14,15 @@ import {
 } from "./json.ts";
 
 export interface ReadAnswer {
-  /** The last event (`message_stop`, `[DONE]`, `response.completed`) or the whole JSON body arrived. */
+  /** The last event (`message_stop`, `[DONE]`, `response.completed`, a `finishReason`) or the whole JSON body arrived. */
   readonly isComplete: boolean;
-  /** For Responses: `{ role, output }`, because one answer has several items. */
+  /** For Responses: `{ role, output }`, because one answer has several items. For Gemini: a content. */
   readonly message: JsonObject;
 }
 
 /** Reads a finished or broken answer. Throws if a complete event is not JSON. */
 export function readAnswer(wire: Wire, answer: string): ReadAnswer {
+  if (wire === "gemini") return readResponses(geminiResponses(answer));
   if (answer.trimStart().startsWith("{")) return readWhole(wire, answer);
   switch (wire) {
     case "anthropic":
@@ -244,6 +246,41 @@ function addToItem(item: OpenBlock, field: string, delta: string): void {
   item[field] = [{ type, text: `${part?.text ?? ""}${delta}` }];
 }
 
+/* Gemini */
+
+/** One response, or those of a stream. A broken JSON array has its complete elements. */
+function geminiResponses(answer: string): readonly JsonObject[] {
+  const text = answer.trim();
+  if (text.startsWith("{")) return [parseJson(text) as JsonObject];
+  if (text.startsWith("[")) return objects<JsonObject>(parseArray(text));
+  return eventData(answer.replaceAll("\r\n", "\n")).map((data) => parseJson(data) as JsonObject);
+}
+
+function parseArray(text: string): Json {
+  try {
+    return parseJson(text);
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    return callInput(`${text}]`);
+  }
+}
+
+interface Candidate {
+  readonly content?: Json;
+  readonly finishReason?: Json;
+}
+
+function readResponses(responses: readonly JsonObject[]): ReadAnswer {
+  const candidates = responses.flatMap(({ candidates: each }) => objects<Candidate>(each));
+  const parts = candidates.flatMap(({ content }) =>
+    isObject(content) ? objects<JsonObject>(content["parts"]) : [],
+  );
+  return {
+    isComplete: candidates.some(({ finishReason }) => finishReason !== undefined),
+    message: { role: "model", parts: joinedParts(parts) },
+  };
+}
+
 /* Comparison */
 
 /** The content of a message, without details that clients and providers write differently each turn. */
@@ -265,12 +302,16 @@ interface AnyMessage {
   readonly reasoning_content?: Json;
   readonly tool_calls?: Json;
   readonly tool_call_id?: Json;
+  readonly parts?: Json;
 }
 
 /** The same for a string and one text block, and with or without cache marks, null fields and extra fields. */
 export function essence(message: unknown): Essence {
   const fields: AnyMessage = isObject(message) ? message : {};
   if (isString(fields.type) && fields.type !== "message") return itemEssence(fields);
+  const { parts } = fields;
+  if (isObject(parts)) return partsEssence(fields.role, [parts]);
+  if (Array.isArray(parts)) return partsEssence(fields.role, objects(parts));
   const reasoning = isString(fields.reasoning_content) ? fields.reasoning_content : "";
   const calls = objects<CallDelta>(fields.tool_calls).map(({ id, function: called }) => {
     const { name, arguments: input }: CallFunction = isObject(called) ? called : {};
@@ -303,6 +344,27 @@ function itemEssence(item: AnyMessage): Essence {
     default:
       return { role: String(item.role), says: [{ ...item }] };
   }
+}
+
+/** A content of the Gemini wire. */
+function partsEssence(role: Json | undefined, parts: readonly JsonObject[]): Essence {
+  const named = (field: string): readonly Named[] =>
+    parts.flatMap((part) => (isObject(part[field]) ? [part[field]] : []));
+  const [callIds, answeredIds] = [named("functionCall"), named("functionResponse")].map(idsOf);
+  const [ids, answered] = [[...(callIds ?? [])], [...(answeredIds ?? [])]];
+  return {
+    role: role === "model" ? "assistant" : String(role ?? "user"),
+    says: joinedParts(parts).map((part) => {
+      const { functionCall: called, functionResponse: given, ...rest } = part;
+      if (isObject(called)) return { ...rest, call: ids.shift() ?? null, ...withoutId(called) };
+      if (isObject(given)) return { answers: answered.shift() ?? null, ...withoutId(given) };
+      return part;
+    }),
+  };
+}
+
+function withoutId({ id: _id, ...rest }: JsonObject): JsonObject {
+  return rest;
 }
 
 function contentEssence(content: Json | undefined): JsonObject[] {

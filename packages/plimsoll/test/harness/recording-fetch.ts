@@ -1,5 +1,13 @@
 /** A fetch for the official SDKs that records requests and answers byte for byte. */
 
+/** Where an SDK sends its requests. */
+export interface Target {
+  /** Address of the service or of the provider, without /v1. */
+  readonly baseUrl: string;
+  readonly apiKey: string;
+  readonly fetch: typeof fetch;
+}
+
 export interface Exchange {
   readonly url: string;
   readonly method: string;

@@ -17,7 +17,11 @@ export const OWNER_TOKEN = "plimsoll-test-owner-token-0123456789abcdefg";
 
 export interface ServiceOptions {
   /** Base URLs of the scripted providers, without /v1. */
-  readonly upstreams: { readonly anthropic?: string; readonly openai?: string };
+  readonly upstreams: {
+    readonly anthropic?: string;
+    readonly openai?: string;
+    readonly gemini?: string;
+  };
   /** The data folder. By default a new one, which stop() removes. */
   readonly data?: string;
   /** More top-level keys for the config file. */
@@ -158,10 +162,11 @@ async function startProgram(data: string, options: ServiceOptions): Promise<Chil
 
 /** Writes JSON, because JSON is also valid YAML. */
 function configText({ upstreams, config = {} }: ServiceOptions): string {
-  const { anthropic, openai } = upstreams;
+  const { anthropic, openai, gemini } = upstreams;
   const providers = {
     ...(anthropic === undefined ? {} : { anthropic: { baseUrl: anthropic } }),
     ...(openai === undefined ? {} : { openai: { baseUrl: `${openai}/v1` } }),
+    ...(gemini === undefined ? {} : { gemini: { baseUrl: gemini } }),
   };
   return `${JSON.stringify({ providers, ...config }, null, 2)}\n`;
 }

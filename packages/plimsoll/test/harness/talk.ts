@@ -1,4 +1,5 @@
 /** A conversation in which the client keeps the history and may write it differently each turn. */
+import { callsOf } from "./gemini-contents.ts";
 import { isString, type Json, type JsonObject, objects, type Wire } from "./json.ts";
 import { type Asked, ask, bodyOf, type Question } from "./raw-client.ts";
 import { type Essence, essence } from "./reading.ts";
@@ -58,6 +59,7 @@ const CALL_TYPES: readonly unknown[] = ["tool_use", "function", "function_call"]
 
 /** The client's next message: the result of the call in this message, or the user's words if there was no call. */
 export function nextMessage(wire: Wire, last: JsonObject | undefined, words: string): JsonObject {
+  if (wire === "gemini") return nextContent(last, words);
   const { content, tool_calls: toolCalls, output }: LastMessage = last ?? {};
   const said = { anthropic: content, "openai-chat": toolCalls, "openai-responses": output }[wire];
   const found = objects<Call>(said).find(({ type }) => CALL_TYPES.includes(type));
@@ -71,4 +73,14 @@ export function nextMessage(wire: Wire, last: JsonObject | undefined, words: str
     case "openai-responses":
       return { type: "function_call_output", call_id: id, output: words };
   }
+}
+
+function nextContent(last: JsonObject | undefined, words: string): JsonObject {
+  const [called] = callsOf(last);
+  if (called === undefined) return { role: "user", parts: [{ text: words }] };
+  const { args: _args, ...named } = called as JsonObject;
+  return {
+    role: "user",
+    parts: [{ functionResponse: { ...named, response: { output: words } } }],
+  };
 }

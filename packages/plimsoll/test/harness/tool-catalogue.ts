@@ -42,12 +42,20 @@ export const BUILT_INS: readonly GivenTool[] = ["read_file", "write_file", "run_
   }),
 );
 
+/** The single tools. On Gemini, they are in one element of `tools`. */
 export function onWire(wire: Wire, tools: readonly GivenTool[]): JsonObject[] {
   return tools.map(({ name, description, parameters }) => {
+    if (wire === "gemini") return { name, description, parametersJsonSchema: parameters };
     if (wire === "anthropic") return { name, description, input_schema: parameters };
     if (wire === "openai-responses") return { type: "function", name, description, parameters };
     return { type: "function", function: { name, description, parameters } };
   });
+}
+
+/** The `tools` of a request with these tools. */
+export function toolsField(wire: Wire, tools: readonly GivenTool[]): JsonObject[] {
+  const single = onWire(wire, tools);
+  return wire === "gemini" ? [{ functionDeclarations: single }] : single;
 }
 
 /** The tools that the model can call: the listed tools, and those that a search has found since. */

@@ -3,12 +3,16 @@ import { readFileSync } from "node:fs";
 import { gunzipSync } from "node:zlib";
 import { afterEach, describe, expect, test } from "vitest";
 import { call, reasoning, reply, text } from "./answer.ts";
+import { signedForm } from "./answer-gemini.ts";
+import { contentsIn } from "./gemini-contents.ts";
 import { Issued } from "./issued.ts";
-import type { Json, JsonObject } from "./json.ts";
+import { type Json, type JsonObject, objects, WIRES, type Wire } from "./json.ts";
 import type { Finding } from "./judge.ts";
 import { judgeAnthropic } from "./judge-anthropic.ts";
 import { judgeChat } from "./judge-chat.ts";
+import { judgeGemini } from "./judge-gemini.ts";
 import { judgeResponses } from "./judge-responses.ts";
+import { pathFor, textFor } from "./raw-client.ts";
 import { essence, readAnswer } from "./reading.ts";
 import { inputItems, isFromModel } from "./responses-items.ts";
 import { startUpstream, type Upstream, type UpstreamOptions } from "./upstream.ts";
@@ -18,6 +22,8 @@ interface Fixture {
   readonly rule?: string;
   readonly alsoBreaks?: readonly string[];
   readonly note: string;
+  /** Gemini only: the model, which is in the path. */
+  readonly model?: string;
   readonly body: Json;
   readonly bodyRaw?: string;
   /** The client's original input. The model items in it are the provider's own. */
@@ -33,7 +39,7 @@ interface RecipeStep {
 
 interface Judge {
   readonly wire: string;
-  readonly judge: (body: Json, issued?: Issued) => Finding[];
+  readonly judge: (body: Json, issued?: Issued, model?: string) => Finding[];
   readonly rules: readonly string[];
   /** Fixtures with a fault that only the test driver can detect. */
   readonly unseen: readonly string[];
@@ -58,11 +64,24 @@ const JUDGES: readonly Judge[] = [
     rules: ["R1", "R2", "R3", "R4", "R5", "R6", "R7"],
     unseen: ["R7-openai-responses-i3"],
   },
+  {
+    wire: "gemini",
+    judge: (body, issued, model = "") =>
+      judgeGemini(body, { model, route: "generateContent" }, issued),
+    rules: ["G1", "G2", "G3", "G4"],
+    unseen: [],
+  },
 ];
 
 /** A provider that has issued every model item in this body; each run of items was one answer. */
 function issuedIn(original: Json): Issued {
   const issued = new Issued();
+  const parts = contentsIn(original as JsonObject).flatMap((content) =>
+    objects<JsonObject>(content["parts"]),
+  );
+  issued.rememberSigned(
+    new Map(parts.map((part) => [String(part["thoughtSignature"]), [signedForm(part)]])),
+  );
   let output: JsonObject[] = [];
   for (const item of [...inputItems((original as JsonObject)["input"]), {}]) {
     if (isFromModel(item)) {
@@ -106,8 +125,8 @@ function sortedRules(rules: readonly string[]): string[] {
 describe.each(JUDGES)("the judge of $wire", ({ wire, judge, rules: judged, unseen }) => {
   const findings = (fixture: Fixture): Finding[] =>
     fixture.original === undefined
-      ? judge(bodyOf(fixture))
-      : judge(bodyOf(fixture), issuedIn(fixture.original));
+      ? judge(bodyOf(fixture), undefined, fixture.model)
+      : judge(bodyOf(fixture), issuedIn(fixture.original), fixture.model);
   const visible = fixtures(wire, "invalid").filter(({ id }) => !unseen.includes(id));
 
   test.each(visible)("finds in $id what is wrong: $note", (fixture) => {
@@ -145,6 +164,9 @@ const ANTHROPIC_BODY = {
 };
 const CHAT_BODY = { model: "gpt-5.1", messages: [{ role: "user", content: "hello" }] };
 const RESPONSES_BODY = { model: "gpt-5.1", input: [{ role: "user", content: "hello" }] };
+const GEMINI_BODY = { contents: [{ role: "user", parts: [{ text: "hello" }] }] };
+const GEMINI_PATH = "/v1beta/models/gemini-3-pro-preview:generateContent";
+const GEMINI_STREAM_PATH = "/v1beta/models/gemini-3-pro-preview:streamGenerateContent?alt=sse";
 
 function post(upstream: Upstream, path: string, body: unknown): Promise<Response> {
   return fetch(`${upstream.url}${path}`, {
@@ -156,6 +178,13 @@ function post(upstream: Upstream, path: string, body: unknown): Promise<Response
     },
     body: typeof body === "string" ? body : JSON.stringify(body),
   });
+}
+
+/** Signatures differ between two answers. */
+function withoutSignatures(message: JsonObject): JsonObject {
+  return JSON.parse(JSON.stringify(message), (key, value: unknown) =>
+    key === "thoughtSignature" ? undefined : value,
+  ) as JsonObject;
 }
 
 describe("the scripted provider", () => {
@@ -203,6 +232,13 @@ describe("the scripted provider", () => {
     ["/v1/responses", { ...RESPONSES_BODY, input: [{ type: "reasoning", id: "rs_1" }] }],
     ["/v1/responses", { ...RESPONSES_BODY, input: [{ type: "function_call", name: "a" }] }],
     ["/v1/responses", []],
+    [GEMINI_PATH, { ...GEMINI_BODY, contents: [] }],
+    [GEMINI_PATH, { ...GEMINI_BODY, contents: "hello" }],
+    [GEMINI_PATH, { ...GEMINI_BODY, contents: ["hello"] }],
+    [GEMINI_PATH, { ...GEMINI_BODY, systemInstruction: "hello" }],
+    [GEMINI_PATH, { ...GEMINI_BODY, generationConfig: { maxOutputTokens: 0 } }],
+    [GEMINI_PATH, []],
+    [GEMINI_PATH, ""],
   ])("refuses a wrong shape on %s: %j", async (path, body) => {
     const upstream = await start({});
     expect((await post(upstream, path, body)).status).toBe(400);
@@ -228,12 +264,14 @@ describe("the scripted provider", () => {
         reply(reasoning("sig", "hm"), text("ö", "😀"), call("id_1", "read_file", { path: "ä" }));
       const upstream = await start({ script, ...options });
       const answers: [string, JsonObject, string][] = [
-        ["/v1/messages", ANTHROPIC_BODY, "event: message_stop"],
-        ["/v1/chat/completions", CHAT_BODY, "data: [DONE]"],
-        ["/v1/responses", RESPONSES_BODY, "event: response.completed"],
+        ["/v1/messages", { ...ANTHROPIC_BODY, stream: true }, "event: message_stop"],
+        ["/v1/chat/completions", { ...CHAT_BODY, stream: true }, "data: [DONE]"],
+        ["/v1/responses", { ...RESPONSES_BODY, stream: true }, "event: response.completed"],
+        [GEMINI_STREAM_PATH, GEMINI_BODY, '"finishReason":"STOP"'],
+        [GEMINI_STREAM_PATH.replace("?alt=sse", ""), GEMINI_BODY, '"finishReason": "STOP"'],
       ];
       for (const [path, body, terminal] of answers) {
-        const response = await post(upstream, path, { ...body, stream: true });
+        const response = await post(upstream, path, body);
         const received = Buffer.from(await response.arrayBuffer());
         const recorded = upstream.requests.at(-1);
         expect(received.toString()).toBe(recorded?.plainAnswer.toString());
@@ -244,17 +282,22 @@ describe("the scripted provider", () => {
     },
   );
 
-  test.each([
-    ["anthropic", "/v1/messages", ANTHROPIC_BODY],
-    ["openai-chat", "/v1/chat/completions", CHAT_BODY],
-    ["openai-responses", "/v1/responses", RESPONSES_BODY],
-  ] as const)("says the same on %s streamed and not streamed", async (wire, path, body) => {
+  const BODIES: Readonly<Record<Wire, JsonObject>> = {
+    anthropic: ANTHROPIC_BODY,
+    "openai-chat": CHAT_BODY,
+    "openai-responses": RESPONSES_BODY,
+    gemini: { ...GEMINI_BODY, model: "gemini-3-pro-preview" },
+  };
+
+  test.each(WIRES)("says the same on %s streamed and not streamed", async (wire) => {
     const parts = [text("one ", "two"), call("id_1", "read_file", { path: "a" })];
     const upstream = await start({ script: () => reply(reasoning("sig", "hm"), ...parts) });
     const [whole, streamed] = await Promise.all(
       [false, true].map(async (stream) => {
-        const response = await post(upstream, path, { ...body, stream });
-        return readAnswer(wire, await response.text());
+        const body = { ...BODIES[wire], stream };
+        const response = await post(upstream, pathFor(wire, body), textFor(wire, body));
+        const { isComplete, message } = readAnswer(wire, await response.text());
+        return { isComplete, message: withoutSignatures(message) };
       }),
     );
     expect(whole?.isComplete).toBe(true);

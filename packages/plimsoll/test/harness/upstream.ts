@@ -1,5 +1,5 @@
 /**
- * A strict scripted provider on 127.0.0.1. It speaks Anthropic Messages, OpenAI Chat Completions and OpenAI Responses. It
+ * A strict scripted provider on 127.0.0.1. It speaks Anthropic Messages, OpenAI Chat Completions, OpenAI Responses and Gemini. It
  * refuses invalid requests and requests that do not fit its window. It answers by its script, and records every request and
  * every byte of its answers.
  */
@@ -15,6 +15,7 @@ import {
 import type { AddressInfo } from "node:net";
 import { gunzipSync } from "node:zlib";
 import { type Answer, renderEvents, renderJson } from "./answer.ts";
+import { signedForms } from "./answer-gemini.ts";
 import type { Frame, Reply, Usage } from "./answer-parts.ts";
 import { outputItems, responseId } from "./answer-responses.ts";
 import {
@@ -24,19 +25,22 @@ import {
   type WriterOptions,
 } from "./answer-writer.ts";
 import { countAnswer, countRequest, maxOutputOf } from "./counting.ts";
+import { inOneSpelling } from "./gemini-contents.ts";
 import { Issued } from "./issued.ts";
 import { isObject, isString, type Json, type JsonObject, parseJson, type Wire } from "./json.ts";
 import { type Finding, shape } from "./judge.ts";
-import { judgeAnthropic } from "./judge-anthropic.ts";
-import { judgeChat } from "./judge-chat.ts";
-import { judgeResponses, resolvedItems } from "./judge-responses.ts";
-import { overflowBody, overflowEvents, type TooLong } from "./overflow.ts";
+import { resolvedItems } from "./judge-responses.ts";
+import { type ModelRoute, routeOf } from "./model-routes.ts";
+import { geminiError, overflowBody, overflowEvents, type TooLong } from "./overflow.ts";
 import { inputItems } from "./responses-items.ts";
 import { within } from "./waiting.ts";
 
 export interface ScriptRequest {
   readonly wire: Wire;
-  /** Already checked: it has the required fields, and its input includes the items of a previous response. */
+  /**
+   * Already checked: it has the required fields, and its input includes the items of a previous response. On Gemini, it has
+   * the fields `model` and `stream`, which the path says.
+   */
   readonly body: JsonObject;
   readonly headers: IncomingHttpHeaders;
 }
@@ -64,6 +68,8 @@ export interface UpstreamOptions extends WriterOptions {
   readonly judgeAlso?: (wire: Wire, body: JsonObject) => readonly Finding[];
   /** Rules that this provider does not enforce, because real agents break them. */
   readonly forgives?: readonly string[];
+  /** Gemini only: answers do not say how many tokens they used. */
+  readonly hasNoUsage?: boolean;
 }
 
 interface Refusals {
@@ -169,25 +175,6 @@ async function takeRequest(request: IncomingMessage, response: ServerResponse): 
 
 /* Routes */
 
-interface ModelRoute {
-  readonly wire: Wire;
-  readonly judge: (body: unknown, issued: Issued) => Finding[];
-  readonly isCount?: boolean;
-}
-
-const MODEL_ROUTES: ReadonlyMap<string, ModelRoute> = new Map<string, ModelRoute>([
-  [
-    "/v1/messages",
-    { wire: "anthropic", judge: (body, issued) => judgeAnthropic(body, "messages", issued) },
-  ],
-  [
-    "/v1/messages/count_tokens",
-    { wire: "anthropic", judge: (body) => judgeAnthropic(body, "count_tokens"), isCount: true },
-  ],
-  ["/v1/chat/completions", { wire: "openai-chat", judge: judgeChat }],
-  ["/v1/responses", { wire: "openai-responses", judge: judgeResponses }],
-]);
-
 async function answerRequest(
   recorded: Recorded,
   response: ServerResponse,
@@ -195,7 +182,7 @@ async function answerRequest(
 ): Promise<void> {
   const writer = new AnswerWriter(recorded, response, provider.options);
   const [path = ""] = recorded.path.split("?");
-  const route = recorded.method === "POST" ? MODEL_ROUTES.get(path) : undefined;
+  const route = recorded.method === "POST" ? routeOf(recorded.path) : undefined;
   if (route !== undefined) return answerModel({ recorded, route, writer, provider });
   if (recorded.method === "GET" && path === "/v1/models") {
     return writer.json(200, modelList(recorded.headers));
@@ -225,30 +212,42 @@ interface Asked {
 async function answerModel(asked: Asked): Promise<void> {
   const { recorded, route, writer, provider } = asked;
   const { wire } = route;
-  if (!hasCredential(recorded.headers, wire)) {
-    const message = wire === "anthropic" ? "x-api-key header is required" : "Missing bearer token";
-    return writer.json(401, errorBody(wire, shape(message), "authentication_error"));
+  if (!hasCredential(recorded, wire)) {
+    const { status, message } = NO_CREDENTIAL[wire];
+    return refuse(
+      asked,
+      status,
+      errorBody(wire, shape(message), { status, type: "authentication_error" }),
+    );
   }
   const body = readRequest(recorded, route, provider);
   if (body.kind === "invalid") {
     provider.refusals.invalid.push(...body.findings);
-    return writer.json(400, errorBody(wire, body.findings[0] ?? shape("The body is invalid")));
+    return refuse(asked, 400, errorBody(wire, body.findings[0] ?? shape("The body is invalid")));
   }
-  if (route.isCount) return writer.json(200, { input_tokens: countedBefore(asked, body.json) });
+  if (route.isCount) {
+    const field = wire === "gemini" ? "totalTokens" : "input_tokens";
+    return writer.json(200, { [field]: countedBefore(asked, body.json) });
+  }
   return answerValid(asked, body.json);
+}
+
+/** Where a stream would be a JSON array, so is an error. */
+function refuse({ route, writer }: Asked, status: number, body: JsonObject): Promise<void> {
+  return writer.json(status, route.isArray === true ? [body] : body);
 }
 
 /** A provider with a window uses the same count for `count_tokens` and for usage. */
 function countedBefore({ recorded, route, provider }: Asked, body: JsonObject): number {
   const { window } = provider.options;
   if (window === undefined) return recorded.body.length;
-  return countedTokens({ wire: route.wire, body, headers: recorded.headers }, window);
+  const { generateContentRequest: inner } = body;
+  const counted = isObject(inner) ? inner : body;
+  return countedTokens({ wire: route.wire, body: counted, headers: recorded.headers }, window);
 }
 
-async function answerValid(
-  { recorded, route, writer, provider }: Asked,
-  body: JsonObject,
-): Promise<void> {
+async function answerValid(asked: Asked, body: JsonObject): Promise<void> {
+  const { recorded, route, writer, provider } = asked;
   const { wire } = route;
   const { script = obliging, window } = provider.options;
   const request = {
@@ -256,16 +255,19 @@ async function answerValid(
     body: withHistory(wire, body, provider.issued),
     headers: recorded.headers,
   };
-  const frame = frameOf(wire, body, recorded.number);
+  const frame = frameOf(asked, body);
   const tooLong = window && measure(recorded, request, window);
   if (tooLong !== undefined) {
     provider.refusals.overflow += 1;
     const isInStream = window?.isToldInStream === true || wire === "openai-responses";
     return frame.isStreamed && isInStream
-      ? writer.stream(overflowEvents(frame, tooLong))
-      : writer.json(400, overflowBody(wire, tooLong));
+      ? writer.stream(overflowEvents(frame, tooLong), {}, streamType(route))
+      : refuse(asked, 400, overflowBody(wire, tooLong));
   }
   const answer = await script(request, { requestNumber: recorded.number });
+  if (answer.kind === "raw" && answer.said !== undefined) {
+    rememberReply(provider.issued, answer.said.reply, { request, frame: answer.said.frame });
+  }
   if (answer.kind !== "reply") return writeOther(answer, writer);
   const reply =
     window === undefined
@@ -273,7 +275,7 @@ async function answerValid(
       : { ...answer, usage: reportedUsage(wire, recorded.tokens, answer) };
   rememberReply(provider.issued, reply, { request, frame });
   return frame.isStreamed
-    ? writer.stream(renderEvents(reply, frame), reply)
+    ? writer.stream(renderEvents(reply, frame), reply, streamType(route))
     : writer.text(200, renderJson(reply, frame));
 }
 
@@ -331,6 +333,7 @@ function rememberReply(
   { request, frame }: { readonly request: ScriptRequest; readonly frame: Frame },
 ): void {
   if (request.wire === "anthropic") issued.rememberThinking(reply);
+  if (request.wire === "gemini") issued.rememberSigned(signedForms(reply, frame));
   if (request.wire !== "openai-responses") return;
   const { input, store } = request.body;
   issued.rememberResponse({
@@ -341,11 +344,22 @@ function rememberReply(
   });
 }
 
-function hasCredential(headers: IncomingHttpHeaders, wire: Wire): boolean {
-  return (
-    headers.authorization !== undefined ||
-    (wire === "anthropic" && headers["x-api-key"] !== undefined)
-  );
+const NO_CREDENTIAL: Readonly<Record<Wire, { readonly status: number; readonly message: string }>> =
+  {
+    anthropic: { status: 401, message: "x-api-key header is required" },
+    "openai-chat": { status: 401, message: "Missing bearer token" },
+    "openai-responses": { status: 401, message: "Missing bearer token" },
+    gemini: {
+      status: 403,
+      message:
+        "Method doesn't allow unregistered callers (callers without established identity). Please use API Key or other form of API consumer identity to call this API.",
+    },
+  };
+
+function hasCredential({ headers, path }: UpstreamRequest, wire: Wire): boolean {
+  if (headers.authorization !== undefined) return true;
+  if (wire === "anthropic") return headers["x-api-key"] !== undefined;
+  return wire === "gemini" && (headers["x-goog-api-key"] !== undefined || /[?&]key=/.test(path));
 }
 
 function judgeHeaders(headers: IncomingHttpHeaders, wire: Wire): Finding | undefined {
@@ -373,7 +387,8 @@ function readRequest(
   try {
     const { body, headers } = recorded;
     const bytes = headers["content-encoding"] === "gzip" ? gunzipSync(body) : body;
-    json = parseJson(bytes.toString("utf8"));
+    const parsed = parseJson(bytes.toString("utf8"));
+    json = route.wire === "gemini" ? (inOneSpelling(parsed) ?? null) : parsed;
   } catch (error) {
     const unreadable = shape(`The request body is not valid JSON: ${String(error)}`);
     return { kind: "invalid", findings: [unreadable] };
@@ -383,18 +398,23 @@ function readRequest(
     ...(isObject(json) ? (options.judgeAlso?.(route.wire, json) ?? []) : []),
   ].filter(({ rule }) => options.forgives?.includes(rule) !== true);
   return findings.length === 0 && isObject(json)
-    ? { kind: "valid", json }
+    ? { kind: "valid", json: { ...json, ...route.fields } }
     : { kind: "invalid", findings };
 }
 
-function errorBody(wire: Wire, finding: Finding, type = "invalid_request_error"): JsonObject {
+function errorBody(
+  wire: Wire,
+  { message, param }: Finding,
+  { status, type }: { readonly status: number; readonly type: string } = INVALID,
+): JsonObject {
+  if (wire === "gemini") return geminiError(status, message);
   if (wire === "anthropic") {
-    return { type: "error", error: { type, message: finding.message }, request_id: "req_scripted" };
+    return { type: "error", error: { type, message }, request_id: "req_scripted" };
   }
-  return {
-    error: { message: finding.message, type, param: finding.param ?? null, code: null },
-  };
+  return { error: { message, type, param: param ?? null, code: null } };
 }
+
+const INVALID = { status: 400, type: "invalid_request_error" };
 
 /* Answers */
 
@@ -402,9 +422,25 @@ interface RequestFrame extends Frame {
   readonly isStreamed: boolean;
 }
 
-function frameOf(wire: Wire, body: JsonObject, requestNumber: number): RequestFrame {
+function frameOf({ recorded, route, provider }: Asked, body: JsonObject): RequestFrame {
   const { model, stream, stream_options: streamOptions } = body;
-  const includeUsage = isObject(streamOptions) && "include_usage" in streamOptions;
-  const name = isString(model) ? model : "";
-  return { wire, body, model: name, requestNumber, includeUsage, isStreamed: stream === true };
+  const { wire, isArray = false } = route;
+  const includeUsage =
+    wire === "gemini"
+      ? provider.options.hasNoUsage !== true
+      : isObject(streamOptions) && "include_usage" in streamOptions;
+  return {
+    wire,
+    body,
+    model: isString(model) ? model : "",
+    requestNumber: recorded.number,
+    includeUsage,
+    isStreamed: stream === true,
+    isArray,
+  };
+}
+
+/** The content type of a stream. */
+function streamType({ isArray }: ModelRoute): string {
+  return isArray === true ? "application/json; charset=UTF-8" : "text/event-stream; charset=utf-8";
 }

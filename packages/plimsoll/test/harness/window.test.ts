@@ -5,11 +5,11 @@ import OpenAI from "openai";
 import { afterEach, describe, expect, test } from "vitest";
 import { call, reasoning, reply, text } from "./answer.ts";
 import { countMessage, countRequest, countText } from "./counting.ts";
-import type { JsonObject, Wire } from "./json.ts";
+import { type JsonObject, WIRES, type Wire } from "./json.ts";
 import { ask, bodyOf } from "./raw-client.ts";
 import { startUpstream, type Upstream, type Window } from "./upstream.ts";
+import { outputLimit } from "./wires.ts";
 
-const WIRES = ["anthropic", "openai-chat", "openai-responses"] as const;
 const QUESTION = { role: "user", content: "hello world" };
 const QUESTION_TOKENS = 2 + 4;
 /** 1 x 1 pixel. */
@@ -96,6 +96,33 @@ describe("what is counted", () => {
       ["hm"],
       0,
     ],
+    [
+      "gemini",
+      {
+        role: "model",
+        parts: [
+          { text: "hm", thought: true },
+          { text: "so", thoughtSignature: "c2lnbmF0dXJl" },
+          { functionCall: { id: "c", name: "read_file", args: { path: "a b" } } },
+        ],
+      },
+      ["hm", "so", "read_file", '{"path":"a b"}'],
+      0,
+    ],
+    [
+      "gemini",
+      {
+        role: "user",
+        parts: [
+          { functionResponse: { id: "c", name: "read_file", response: { output: "one" } } },
+          { functionResponse: { name: "list", response: { name: "list", content: "two" } } },
+          { functionResponse: { name: "list", response: { count: 3 } } },
+          { inlineData: { mimeType: "image/png", data: PIXEL } },
+        ],
+      },
+      ["one", "two", '{"count":3}'],
+      258,
+    ],
   ];
 
   test.each(cases)("%s: %j", (wire, message, texts, other) => {
@@ -106,11 +133,12 @@ describe("what is counted", () => {
   test.each(WIRES)("%s: system prompt and tools stand before the conversation", (wire) => {
     const tools = [{ name: "read_file", input_schema: { type: "object" } }];
     const system = {
-      anthropic: "system",
-      "openai-chat": "unused",
-      "openai-responses": "instructions",
+      anthropic: { system: "You count." },
+      "openai-chat": {},
+      "openai-responses": { instructions: "You count." },
+      gemini: { systemInstruction: { parts: [{ text: "You count." }] } },
     };
-    const body = bodyOf(wire, [QUESTION], { tools, [system[wire]]: "You count." });
+    const body = bodyOf(wire, [QUESTION], { tools, ...system[wire] });
     const head =
       countText(JSON.stringify(tools)) + (wire === "openai-chat" ? 0 : countText("You count."));
     expect(countRequest(wire, body)).toBe(QUESTION_TOKENS + head);
@@ -123,7 +151,12 @@ describe.each(WIRES)("%s: a provider that counts", (wire) => {
     const options = wire === "openai-chat" ? { stream_options: { include_usage: true } } : {};
     const body = bodyOf(wire, [QUESTION], { stream, ...(stream ? options : {}) });
     const { answer, isComplete } = await ask(url, { wire, body });
-    const field = wire === "openai-chat" ? "prompt_tokens" : "input_tokens";
+    const field = {
+      anthropic: "input_tokens",
+      "openai-chat": "prompt_tokens",
+      "openai-responses": "input_tokens",
+      gemini: "promptTokenCount",
+    }[wire];
     expect(isComplete).toBe(true);
     expect(answer).toMatch(new RegExp(`"${field}": ?${QUESTION_TOKENS * 10}\\b`));
     expect(requests[0]).toMatchObject({ tokens: QUESTION_TOKENS * 10, isOverflow: false });
@@ -131,18 +164,15 @@ describe.each(WIRES)("%s: a provider that counts", (wire) => {
 
   test("takes what just fits, with the answer that is asked for", async () => {
     const { url, refusals } = await startWith({ tokens: QUESTION_TOKENS + 1_000 });
-    const limit = {
-      anthropic: "max_tokens",
-      "openai-chat": "max_completion_tokens",
-      "openai-responses": "max_output_tokens",
-    }[wire];
     const statuses: number[] = [];
     for (const most of [1_000, 1_001]) {
-      const body = bodyOf(wire, [QUESTION], { [limit]: most });
+      const body = bodyOf(wire, [QUESTION], outputLimit(wire, most));
       statuses.push((await ask(url, { wire, body })).status);
     }
-    expect(statuses).toEqual([200, 400]);
-    expect(refusals).toEqual({ overflow: 1, invalid: [] });
+    // Gemini has separate limits for what it reads and what it writes.
+    const isShared = wire !== "gemini";
+    expect(statuses).toEqual([200, isShared ? 400 : 200]);
+    expect(refusals).toEqual({ overflow: isShared ? 1 : 0, invalid: [] });
   });
 });
 
@@ -153,6 +183,7 @@ const TOO_LONG: Readonly<Record<Wire, RegExp>> = {
     /This model's maximum context length is 5 tokens. However, your messages resulted in 6 tokens. Please reduce the length of the messages./,
   "openai-responses":
     /Your input exceeds the context window of this model. Please adjust your input and try again./,
+  gemini: /The input token count \(6\) exceeds the maximum number of tokens allowed \(5\)\./,
 };
 
 function fixture(wire: Wire): string {
