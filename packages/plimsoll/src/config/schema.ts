@@ -276,7 +276,7 @@ export const configSchema = z.strictObject({
       mcp: z
         .array(z.string())
         .describe(
-          "Names of the tools to defer first. `*` matches any characters. Default: `mcp__*`.",
+          "Names of the tools to defer first. `*` matches any characters. Default: the tools of MCP servers, which Plimsoll recognises by the names that Claude Code, Gemini CLI, opencode, Copilot, Cline and Goose give them.",
         )
         .optional(),
       skill: z

@@ -87,7 +87,7 @@ describe("what a search finds", () => {
 
   test("leaves alone what was found just before", () => {
     const room = { tokens: 20, count: anyCount };
-    const loading = { names: ["m3"], stays: ["m2"], room, lastUse: never };
+    const loading = { names: ["m3"], stays: (name: string) => name === "m2", room, lastUse: never };
     expect(withLoaded(tools, selected, loading)).toEqual({ kept: [], loaded: ["m2", "m3"] });
   });
 });

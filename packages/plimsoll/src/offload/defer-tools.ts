@@ -39,20 +39,34 @@ export function mayBeDeferred({ name, class: kind }: WeighedTool): boolean {
   return name !== undefined && kind !== "builtin";
 }
 
+/** Names of tools that are listed even if there is no room for them. */
+export type StayingTools = (name: string) => boolean;
+
+const noneStays: StayingTools = () => false;
+
 /**
- * Selects as many tools as there is room for. In each class, the most recently called tools come first, then the others in the
- * client's order.
+ * Selects as many tools as there is room for. The tools that stay come first. In each class, the most recently called tools come
+ * next, then the others in the client's order.
  */
 export function selectTools(
   tools: readonly WeighedTool[],
   room: ToolRoom,
   lastUse: LastUse,
+  stays: StayingTools = noneStays,
 ): SelectedTools {
   let { tokens, count } = room;
   const kept = new Set<string>();
   for (const kind of inOrder) {
+    for (const tool of namedOf(tools, kind)) {
+      if (!stays(tool.name)) continue;
+      kept.add(tool.name);
+      tokens -= tool.tokens;
+      count -= tool.count;
+    }
+  }
+  for (const kind of inOrder) {
     for (const tool of byUse(namedOf(tools, kind), lastUse)) {
-      if (tool.tokens > tokens || tool.count > count) continue;
+      if (kept.has(tool.name) || tool.tokens > tokens || tool.count > count) continue;
       kept.add(tool.name);
       tokens -= tool.tokens;
       count -= tool.count;
@@ -63,12 +77,12 @@ export function selectTools(
 
 /**
  * Adds the tools in `names` to the list. If the list gets too large, the tools that were unused for the longest time are
- * deferred, except the tools in `stays`.
+ * deferred, except those that stay.
  */
 export function withLoaded(
   tools: readonly WeighedTool[],
   selected: SelectedTools,
-  { names, stays = [], room, lastUse }: LoadedTools,
+  { names, stays = noneStays, room, lastUse }: LoadedTools,
 ): SelectedTools {
   const selectedNames = new Set([...selected.kept, ...selected.loaded]);
   const added = names.filter((name) => !selectedNames.has(name));
@@ -78,7 +92,7 @@ export function withLoaded(
   const candidates = inOrder
     .toReversed()
     .flatMap((kind) => byUse(namedOf(tools, kind), lastUse).toReversed())
-    .filter(({ name }) => all.has(name) && !names.includes(name) && !stays.includes(name));
+    .filter(({ name }) => all.has(name) && !names.includes(name) && !stays(name));
   const gone = firstToGo(candidates, taken(room, tools.filter(isListed)));
   const isLeft = (name: string): boolean => !gone.has(name);
   return { kept: grown.kept.filter(isLeft), loaded: grown.loaded.filter(isLeft) };
@@ -86,7 +100,7 @@ export function withLoaded(
 
 export interface LoadedTools {
   readonly names: readonly string[];
-  readonly stays?: readonly string[];
+  readonly stays?: StayingTools;
   readonly room: ToolRoom;
   readonly lastUse: LastUse;
 }

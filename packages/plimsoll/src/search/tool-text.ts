@@ -1,6 +1,7 @@
 /** The searchable texts of a tool's definition, cut to a size that works for a catalogue of thousands. */
 
 import { isObject, type JsonObject, type JsonValue } from "../message/json.ts";
+import { mcpNamesIn } from "./mcp-names.ts";
 
 export interface ToolText {
   /** The name of the tool without the name of its server. */
@@ -22,13 +23,8 @@ const parameterCharsMax = 8_000;
 /** Maximum number of values read from one schema, so that a schema of a megabyte takes no longer than a schema of a few pages. */
 const nodesMax = 2_000;
 
-/** MCP clients put the server before the tool: mcp__server__tool. */
-const mcpName = /^mcp__(.+?)__(.+)$/su;
-
-/** The server that the tool's name contains, or undefined if it contains none. */
-export function serverOf(name: string): string | undefined {
-  return mcpName.exec(cut(name))?.[1];
-}
+/** Reads names that are clear without the rest of their list. */
+const readName = mcpNamesIn([]);
 
 /** Returns at most `charsMax` characters. The texts that say most about a tool come first. */
 export function toolTextOf(tool: SearchedTool, charsMax = Number.POSITIVE_INFINITY): ToolText {
@@ -51,9 +47,9 @@ function cut(text: string, room = textCharsMax): string {
 }
 
 function splitName(tool: SearchedTool): { readonly server: string; readonly name: string } {
-  const match = mcpName.exec(cut(tool.name));
-  const server = tool.server ?? match?.[1] ?? "";
-  const name = match?.[2] ?? tool.name;
+  const known = readName(cut(tool.name));
+  const server = tool.server ?? known?.server ?? "";
+  const name = known?.tool ?? tool.name;
   const isPrefixed =
     server !== "" && name.startsWith(server) && /^[/:._-]/u.test(name.slice(server.length));
   return { server, name: isPrefixed ? name.slice(server.length + 1) : name };

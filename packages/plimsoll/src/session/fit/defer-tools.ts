@@ -12,6 +12,7 @@ import {
   deferralNote,
   type LastUse,
   type SelectedTools,
+  type StayingTools,
   selectTools,
   type ToolRoom,
 } from "../../offload/defer-tools.ts";
@@ -86,9 +87,11 @@ export async function deferTools(world: ToolWorld, draft: Draft): Promise<void> 
     return;
   const { tools: selected } = viewOf(log, branch, path);
   const most = mostIn(world, draft);
-  const adjustment = await adjustmentFor(draft, { offer, catalogue, most, selected });
+  const stays = await stayingTools(draft);
+  const adjustment = await adjustmentFor(draft, { offer, catalogue, most, selected, stays });
   if (adjustment === "as it is") return;
-  const choosing = { catalogue, own: offer.own, most, lastUse: await lastUses(draft, selected) };
+  const lastUse = await lastUses(draft, selected);
+  const choosing = { catalogue, own: offer.own, most, lastUse, stays };
   const chosen =
     adjustment === "all" ? await everything(choosing) : await chooseWithin(draft, choosing);
   if (selected !== undefined && isSameSelection(selected, chosen.selection)) return;
@@ -108,6 +111,7 @@ interface AdjustmentInput {
   readonly catalogue: Catalogue;
   readonly most: number;
   readonly selected: ToolSelection | undefined;
+  readonly stays: StayingTools;
 }
 
 function adjustmentFor(draft: Draft, input: AdjustmentInput): Adjustment | Promise<Adjustment> {
@@ -121,7 +125,7 @@ function adjustmentFor(draft: Draft, input: AdjustmentInput): Adjustment | Promi
 
 function firstAdjustment(
   draft: Draft,
-  { offer, catalogue, most }: Omit<AdjustmentInput, "selected">,
+  { offer, catalogue, most }: Omit<AdjustmentInput, "selected" | "stays">,
 ): Adjustment {
   const { log, branch, path, wire, measured } = draft;
   const isTooMany = catalogue.tools.length > (wire.tools.max ?? Number.POSITIVE_INFINITY);
@@ -136,8 +140,16 @@ function firstAdjustment(
  */
 async function laterAdjustment(
   { wire, measured }: Draft,
-  { offer, catalogue, most, selected }: AdjustmentInput & { readonly selected: ToolSelection },
+  {
+    offer,
+    catalogue,
+    most,
+    selected,
+    stays,
+  }: AdjustmentInput & { readonly selected: ToolSelection },
 ): Promise<Adjustment> {
+  // The model may call a deferred tool that it knows from somewhere else.
+  if (catalogue.deferred(selected).some(({ name }) => stays(name))) return "smaller";
   const maxTools = wire.tools.max ?? Number.POSITIVE_INFINITY;
   const all = measured.components.tools.tokens + offer.count.tokens;
   const count = catalogue.tools.length + offer.elements.length + 1;
@@ -215,14 +227,16 @@ function wasUndone({ log, path }: Draft): boolean {
 interface Choosing extends RequestTools {
   readonly most: number;
   readonly lastUse: LastUse;
+  readonly stays: StayingTools;
 }
 
 /** Selects tools by estimated sizes. Then counts the list exactly, and if it is too large, selects again with less room. */
 async function chooseWithin(draft: Pick<Draft, "wire">, choosing: Choosing): Promise<Chosen> {
-  const { catalogue, own, most, lastUse } = choosing;
+  const { catalogue, own, most, lastUse, stays } = choosing;
   let room = await roomFor(choosing, draft, Math.floor(most * firstShare));
   for (let tries = 1; ; tries++) {
-    const selection = selectionOf(catalogue, own, selectTools(catalogue.tools, room, lastUse));
+    const chosen = selectTools(catalogue.tools, room, lastUse, stays);
+    const selection = selectionOf(catalogue, own, chosen);
     const { count } = await catalogue.list(selection);
     const isFine = count.tokens <= most || selection.kept.length === 0 || tries >= triesMax;
     if (isFine) return { selection, tokens: count.tokens };
@@ -277,7 +291,10 @@ async function withFewerTools(
   if (offer === undefined || catalogue === undefined) return plain;
   if (isFittingWhole(world, draft, catalogue)) return plain;
   const selected = await usualSelection(world, draft, { catalogue, own: offer.own });
-  const loaded = [...selected.loaded, ...wanted.filter((name) => !selected.kept.includes(name))];
+  const stays = await stayingTools(draft);
+  const called = catalogue.deferred(selected).flatMap(({ name }) => (stays(name) ? [name] : []));
+  const named = [...called, ...wanted].filter((name) => !selected.kept.includes(name));
+  const loaded = [...selected.loaded, ...named];
   const list = await catalogue.listWithoutOurs({ ...selected, loaded: [...new Set(loaded)] });
   const listed = { tools: { elements: list.elements, isWhole: true }, count: list.count };
   return { ...draft, tools: { kind: "forced", list: listed } };
@@ -306,6 +323,7 @@ async function usualSelection(
     ...requestTools,
     most,
     lastUse: await lastUses(draft),
+    stays: await stayingTools(draft),
   });
   return selection;
 }
@@ -321,6 +339,13 @@ export async function lastUses({ path, wire }: Draft, selected?: SelectedTools):
   }
   const found = new Set(selected?.loaded);
   return (name) => uses.get(name) ?? (found.has(name) ? 0 : undefined);
+}
+
+/** The tools that must be listed because the conversation has calls of them. Most providers do not require that. */
+export async function stayingTools(draft: Draft): Promise<StayingTools> {
+  if (draft.wire.tools.declaresCalled !== true) return () => false;
+  const lastUse = await lastUses(draft);
+  return (name) => lastUse(name) !== undefined;
 }
 
 export interface ToolsReason {
@@ -365,7 +390,8 @@ export async function reselectTools(
   const found = new Set(draft.branch.memory.found?.names);
   const lastUse: LastUse = (name) => (found.has(name) ? Number.MAX_SAFE_INTEGER : used(name));
   const most = mostIn(world, draft);
-  const chosen = await chooseWithin(draft, { catalogue, own, most, lastUse });
+  const stays = await stayingTools(draft);
+  const chosen = await chooseWithin(draft, { catalogue, own, most, lastUse, stays });
   const edit: NewEdit = {
     ...toolsEdit(draft, chosen.selection, {
       reason: "Tools that were found and called are now part of the regular list.",

@@ -3,7 +3,7 @@
 import type { Config } from "../../config/schema.ts";
 import type { ToolSelection } from "../../message/edit.ts";
 import type { ToolDefinition } from "../../message/tool.ts";
-import { withLoaded } from "../../offload/defer-tools.ts";
+import { type StayingTools, withLoaded } from "../../offload/defer-tools.ts";
 import type { OwnAnswer } from "../../offload/own-tools.ts";
 import { readingCost } from "../../prompt/compaction-payoff.ts";
 import { toolSearchTexts } from "../../text/for-models.ts";
@@ -16,7 +16,14 @@ import { remember } from "../log/log.ts";
 import { viewOf } from "../log/path.ts";
 import type { PricesOf } from "../measure/prices.ts";
 import type { Catalogue } from "../tools/catalogue.ts";
-import { lastUses, mostToolTokens, type RequestTools, roomFor, toolsEdit } from "./defer-tools.ts";
+import {
+  lastUses,
+  mostToolTokens,
+  type RequestTools,
+  roomFor,
+  stayingTools,
+  toolsEdit,
+} from "./defer-tools.ts";
 import { type Fitted, fitted } from "./last-resort.ts";
 
 /** Maximum number of tools that one search loads. For further matches, the answer only gives their names. */
@@ -165,7 +172,9 @@ async function withFound(
   const { catalogue } = requestTools;
   const most = mostToolTokens(config, search.before.limit);
   const lastUse = await lastUses(draft, selected);
-  const stays = foundBefore(draft);
+  const earlier = new Set(foundBefore(draft));
+  const isCalled = await stayingTools(draft);
+  const stays: StayingTools = (name) => earlier.has(name) || isCalled(name);
   const room = catalogue.isNative ? roomBehind : await roomFor(requestTools, draft, most);
   for (
     let names = thatFit(catalogue, { found, search, most });

@@ -11,7 +11,6 @@ import type { ToolDefinition } from "../../message/tool.ts";
 import { mayBeDeferred, type SelectedTools, type WeighedTool } from "../../offload/defer-tools.ts";
 import type { OwnTools } from "../../offload/own-tools.ts";
 import { buildToolIndex, type ToolIndex } from "../../search/tool-index.ts";
-import { serverOf } from "../../search/tool-text.ts";
 import type { WordVectors } from "../../search/vectors.ts";
 import { sha256 } from "../../store/body.ts";
 import { parseJson } from "../../wire/format/slices.ts";
@@ -20,6 +19,8 @@ import type { NativeDeferral, Wire } from "../../wire/format/wire.ts";
 export interface ListedTool extends WeighedTool {
   /** The definition of the tool, in the client's own bytes. */
   readonly element: Uint8Array;
+  /** The MCP server that the name contains. */
+  readonly server?: string;
 }
 
 /** A list of tools and its size. */
@@ -88,7 +89,10 @@ export function catalogueOf(
     wire.tools.decode(jsonOf(element));
   const indexOf = (): ToolIndex => {
     index ??= buildToolIndex(
-      tools.map((tool) => definitionOf(tool) ?? { name: tool.name ?? "" }),
+      tools.map((tool) => ({
+        ...(definitionOf(tool) ?? { name: tool.name ?? "" }),
+        ...(tool.server === undefined ? {} : { server: tool.server }),
+      })),
       parts.vectors,
     );
     return index;
@@ -121,8 +125,8 @@ export function catalogueOf(
       const isListed = listedBy(selected);
       return tools.flatMap((tool) => {
         if (isListed(tool) || tool.name === undefined) return [];
-        const server = serverOf(tool.name);
-        return [{ name: tool.name, ...(server === undefined ? {} : { server }) }];
+        const { name, server } = tool;
+        return [{ name, ...(server === undefined ? {} : { server }) }];
       });
     },
     found: (found) =>

@@ -7,6 +7,7 @@ import type { Config } from "../../config/schema.ts";
 import type { ToolDefinition } from "../../message/tool.ts";
 import { classOf, type ToolClass } from "../../offload/defer-tools.ts";
 import { type OwnTools, ownToolsBeside } from "../../offload/own-tools.ts";
+import { mcpNamesIn, type ReadMcpName } from "../../search/mcp-names.ts";
 import type { WordVectors } from "../../search/vectors.ts";
 import { sha256 } from "../../store/body.ts";
 import { type BodySlices, parseJson, type Slice } from "../../wire/format/slices.ts";
@@ -101,12 +102,12 @@ export function createOfferReader(
     weight: maxBytes,
     weightOf: ({ offer }) => bytesOf(offer),
   });
-  const patterns = {
-    mcp: config.tool_classes?.mcp ?? ["mcp__*"],
-    skill: config.tool_classes?.skill ?? [],
+  const { mcp, skill = [] } = config.tool_classes ?? {};
+  const classify = (name: string | undefined, readName: ReadMcpName): ToolClass => {
+    if (name === undefined) return "builtin";
+    if (mcp === undefined && readName(name) !== undefined) return "mcp";
+    return classOf(name, { mcp: mcp ?? [], skill });
   };
-  const classify = (name: string | undefined): ToolClass =>
-    name === undefined ? "builtin" : classOf(name, patterns);
 
   const offerFor = async (
     wire: Wire,
@@ -147,9 +148,11 @@ export function createOfferReader(
 
   return {
     beside: ({ wire, tools, names, target }) => {
+      const readName = mcpNamesIn(tools.map(({ name }) => name));
       const listed = tools.map((tool) => ({
         name: tool.name,
-        class: tool.source ?? classify(tool.name),
+        class: tool.source ?? classify(tool.name, readName),
+        ...serverIn(readName, tool.name),
         tokens: 0,
         element: new TextEncoder().encode(JSON.stringify(wire.tools.encode(tool))),
       }));
@@ -163,12 +166,14 @@ export function createOfferReader(
       if (found !== undefined) return found.offer;
       const parsed = tools.map((slice) => ({ slice, json: parseJson(body, slice) }));
       const isDeferring = parsed.some(({ json }) => wire.tools.isDeferring(json));
+      const readName = mcpNamesIn(parsed.flatMap(({ json }) => wire.tools.nameOf(json) ?? []));
       const listed = parsed.map(({ slice, json }) => {
         const name = wire.tools.nameOf(json);
         return {
           ...(name === undefined ? {} : { name }),
+          ...serverIn(readName, name),
           // If the client already defers tools, Plimsoll defers none.
-          class: isDeferring ? "builtin" : classify(name),
+          class: isDeferring ? "builtin" : classify(name, readName),
           tokens: 0,
           // A copy, because a slice of the buffer would keep the whole body in memory.
           element: new Uint8Array(body.subarray(slice.start, slice.end)),
@@ -184,6 +189,11 @@ export function createOfferReader(
       return offer;
     },
   };
+}
+
+function serverIn(readName: ReadMcpName, name: string | undefined): Pick<ListedTool, "server"> {
+  const server = name === undefined ? undefined : readName(name)?.server;
+  return server === undefined ? {} : { server };
 }
 
 /**

@@ -335,6 +335,8 @@ export interface WireTools {
   inside(tool: JsonValue): readonly JsonValue[];
   /** Maximum number of tools that the provider accepts. */
   readonly max?: number;
+  /** Set if the provider refuses a request that has a call or a result of a tool which its list does not have. */
+  readonly declaresCalled?: true;
   /**
    * Whether this tool shows that the client itself defers tools in the provider's way. It does if it is deferred, or if it is the
    * search tool.

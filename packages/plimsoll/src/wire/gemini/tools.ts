@@ -33,6 +33,8 @@ export const geminiTools: WireTools = {
   inside: () => [],
   // From the provider's error (google-gemini/gemini-cli#19083).
   max: 512,
+  // Seen in watt-mind/coach#280. The provider's words do not say why it refuses.
+  declaresCalled: true,
   isDeferring: () => false,
 };
 

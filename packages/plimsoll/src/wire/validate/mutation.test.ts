@@ -158,10 +158,10 @@ const turnsOf: Record<ValidatedWire, Turns[]> = {
     ],
     (r) => [
       { role: "user", parts: [{ text: says(r) }] },
-      { role: "model", parts: [{ functionCall: { name: "f", args: { path: r.word() } } }] },
+      { role: "model", parts: [{ functionCall: { name: "read", args: { path: r.word() } } }] },
       {
         role: "user",
-        parts: [{ functionResponse: { name: "f", response: { output: r.word() } } }],
+        parts: [{ functionResponse: { name: "read", response: { output: r.word() } } }],
       },
       { role: "model", parts: [{ text: says(r), thoughtSignature: r.word() }] },
     ],
@@ -818,6 +818,11 @@ const gemini: Record<string, Mutate> = {
     keepOriginal(subject);
     const part = partsOf(signed ?? {}).find((one) => one["thoughtSignature"] !== undefined);
     return setKey(part, random.one("text", "thoughtSignature"), random.word());
+  },
+  G5: (subject, random) => {
+    const called = messageWhere(subject, random, hasPart("functionCall"));
+    if (called === undefined) return false;
+    return setKey(subject.body, "tools", [{ functionDeclarations: [{ name: random.word() }] }]);
   },
 };
 

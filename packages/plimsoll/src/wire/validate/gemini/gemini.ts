@@ -87,9 +87,34 @@ function* partsFit({ body, original }: RuleInput): Generator<Finding> {
   }
 }
 
+/** G5: every called function is among the declared ones, if there are any. */
+function* calledAreDeclared({ body }: RuleInput): Generator<Finding> {
+  const declared = new Set(
+    objectsOf(body["tools"]).flatMap((tool) =>
+      objectsOf(tool["functionDeclarations"] ?? tool["function_declarations"]).map(
+        ({ name }) => name,
+      ),
+    ),
+  );
+  if (declared.size === 0) return;
+  for (const content of contentsOf(body)) {
+    const named = ["functionCall", "functionResponse"].flatMap((key) =>
+      partsWith(content, key).map((part) => part[key]),
+    );
+    const missing = named.find((one) => isObject(one) && !declared.has(one["name"]));
+    if (isObject(missing))
+      yield {
+        rule: "G5",
+        message: `the function ${String(missing["name"])} is not declared`,
+        place: content.place,
+      };
+  }
+}
+
 export const geminiRules: Rules = {
   G1: responsesMatchCalls,
   G2: callsFollowUser,
   G3: callsAreSigned,
   G4: partsFit,
+  G5: calledAreDeclared,
 };
