@@ -5,7 +5,6 @@ import {
   answered,
   called,
   limitIn,
-  MODEL,
   requestOf,
   result,
   said,
@@ -16,6 +15,7 @@ import {
 import { requestsOf, WIRES } from "../../test/generate/conversations.ts";
 import {
   BUFFER_TOKENS,
+  MODELS,
   openWith,
   type Passed,
   pass,
@@ -28,7 +28,7 @@ import {
 } from "../../test/generate/rehearsal.ts";
 import { plainScript } from "../../test/generate/script.ts";
 import { MAX_OUTPUT_TOKENS } from "../../test/generate/writer.ts";
-import type { JsonObject } from "../../test/harness/json.ts";
+import type { JsonObject, Wire } from "../../test/harness/json.ts";
 import { handlesIn, messageTexts } from "../../test/harness/kept.ts";
 import { truncate } from "../compact/strategies/truncate.ts";
 import type { Config } from "../config/schema.ts";
@@ -57,6 +57,19 @@ async function openedWith(
 }
 
 const bodyOf = ({ sentText }: Passed): JsonObject => JSON.parse(sentText) as JsonObject;
+const calling = (mode: string): JsonObject => ({ toolConfig: { functionCallingConfig: { mode } } });
+/** How a request forces the model to call a tool, and how it forbids it. */
+const choices: Readonly<Record<Wire, { readonly forced: JsonObject; readonly none: JsonObject }>> =
+  {
+    anthropic: {
+      forced: { tool_choice: { type: "any" } },
+      none: { tool_choice: { type: "none" } },
+    },
+    "openai-chat": { forced: { tool_choice: "required" }, none: { tool_choice: "none" } },
+    "openai-responses": { forced: { tool_choice: "required" }, none: { tool_choice: "none" } },
+    gemini: { forced: calling("ANY"), none: calling("NONE") },
+  };
+
 const lastMessage = ({ wire, sentText }: Passed): string =>
   messageTexts(wire, sentText).at(-1) ?? "";
 
@@ -168,13 +181,11 @@ describe.each(WIRES)("%s: the last turn", (wire) => {
     opened(async (plimsoll) => {
       const request = requestOf(wire, [said(tokensOfText(LAST))], {
         tools: [tool(wire)],
-        tool_choice: wire === "anthropic" ? { type: "any" } : "required",
+        ...choices[wire].forced,
       });
       const passed = await pass(plimsoll, wire, request);
       expectLast(passed);
-      expect(bodyOf(passed)["tool_choice"]).toEqual(
-        wire === "anthropic" ? { type: "none" } : "none",
-      );
+      expect(bodyOf(passed)).toMatchObject(choices[wire].none);
       expect(bodyOf(passed)["tools"]).toEqual([tool(wire)]);
       const errors = await plimsoll.store.errors({ session: passed.turn.session, limit: 9 });
       expect(errors).toMatchObject([{ code: "RECOVERY_TRIGGERED" }]);
@@ -317,7 +328,7 @@ describe("limits beside the window", () => {
 
 describe.each(WIRES)("%s: another target", (wire) => {
   const config: Config = {
-    targets: { [MODEL[wire]]: [`${providerOf(wire)}/${roomyModel(wire)}`] },
+    targets: { [MODELS[wire]]: [`${providerOf(wire)}/${roomyModel(wire)}`] },
   };
 
   test("with a larger window takes what is too much for the first, uncut and under its own name", () =>
@@ -328,13 +339,15 @@ describe.each(WIRES)("%s: another target", (wire) => {
       if (last === undefined) throw new Error("Nothing was sent.");
       const { fitted } = last.turn;
       expect(fitted.target.model).toBe(roomyModel(wire));
-      expect(bodyOf(last)["model"]).toBe(roomyModel(wire));
+      // The path of a Gemini request names the model, and the proxy changes it there.
+      const named = wire === "gemini" ? MODELS.gemini : roomyModel(wire);
+      expect(bodyOf(last)["model"]).toBe(named);
       expect(messageTexts(wire, last.sentText).length).toBeGreaterThanOrEqual(
         last.request.messages.length,
       );
       expect(last.edits.filter(({ action }) => action.kind !== "insert")).toEqual([]);
       expect(violationsOf(last)).toEqual([]);
-      expect(bodyOf(passed[0] ?? last)["model"]).toBe(MODEL[wire]);
+      expect(bodyOf(passed[0] ?? last)["model"]).toBe(MODELS[wire]);
     }, config));
 
   test("has a limit of its own", () =>

@@ -97,6 +97,11 @@ describe.each(WIRES)("%s: what only looks alike is not the same", (wire) => {
     await talk.say(asked, { words: WORDS, calls: [call] });
     const said = [...asked, ...talk.answer(WORDS, [other]), ...talk.results(other)];
     const { session, relation } = await talk.say(said, { words: "Yes." });
+    // Clients of Gemini give the provider's calls other ids, so there the id is no part of an answer.
+    if (wire === "gemini") {
+      expect(relation).toBe("extends");
+      return;
+    }
     expect(relation).not.toBe("extends");
     const calls = (await talk.kept(session, '"call_9"')).slice(0, 1);
     expect(calls).toEqual(["request"]);

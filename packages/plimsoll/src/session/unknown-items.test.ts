@@ -105,10 +105,11 @@ function withUnknown(wire: Wire, message: JsonObject): Grown {
     if (item !== undefined) return { messages: [item, message], added: [item] };
   }
   if (dice > 1) return { messages: [message], added: [] };
-  for (const field of ["content", "output"]) {
+  const unknown: JsonObject = wire === "gemini" ? { futurePart: part } : part;
+  for (const field of ["content", "output", "parts"]) {
     const list = message[field];
     if (!Array.isArray(list) || list.length === 0) continue;
-    return { messages: [{ ...message, [field]: grownList(list, part) }], added: [part] };
+    return { messages: [{ ...message, [field]: grownList(list, unknown) }], added: [unknown] };
   }
   return { messages: [message], added: [] };
 }
@@ -128,6 +129,7 @@ function itemFor(wire: Wire, hash: string): JsonObject | undefined {
   const note = hash.slice(0, 12);
   switch (wire) {
     case "anthropic":
+    case "gemini":
       return undefined;
     case "openai-chat":
       return { role: "future_role", content: `Somebody else says ${note}.`, serial: 0 };

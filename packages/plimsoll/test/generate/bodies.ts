@@ -1,15 +1,8 @@
 /** Single requests, written by hand: what a test wants to say, in the words of each wire. */
 import { isObject, type Json, type JsonObject, type Wire } from "../harness/json.ts";
 import type { Request } from "./conversations.ts";
-import { MESSAGES_FIELD } from "./rehearsal.ts";
+import { MESSAGES_FIELD, MODELS } from "./rehearsal.ts";
 import { MAX_OUTPUT_TOKENS } from "./writer.ts";
-
-export const MODEL: Readonly<Record<Wire, string>> = {
-  anthropic: "claude-sonnet-4-5",
-  "openai-chat": "gpt-5.1",
-  "openai-responses": "gpt-5.1",
-  gemini: "gemini-2.5-pro",
-};
 
 /** The field that says how long the answer may be. */
 const OUTPUT_FIELD: Readonly<Record<Exclude<Wire, "gemini">, string>> = {
@@ -172,7 +165,7 @@ export function requestOf(
       ? messages
       : messages.map((one) => (isObject(one) ? inWordsOf(wire, one) : one));
   const body = {
-    model: MODEL[wire],
+    model: MODELS[wire],
     ...limitedTo(wire, MAX_OUTPUT_TOKENS),
     ...head,
     [MESSAGES_FIELD[wire]]: spoken,

@@ -8,7 +8,7 @@ import type { PreparedTurn } from "../../src/session/library/state.ts";
 import type { Overflow } from "../../src/wire/overflow.ts";
 import type { JsonObject, Wire } from "../harness/json.ts";
 import { mcpTools } from "../harness/tool-catalogue.ts";
-import { MODEL, said } from "./bodies.ts";
+import { said } from "./bodies.ts";
 import {
   type Journey,
   lookupCall,
@@ -24,14 +24,14 @@ import {
   type Whim,
   whims,
 } from "./journeys.ts";
-import { providerOf } from "./rehearsal.ts";
+import { MODELS, providerOf } from "./rehearsal.ts";
 
 export function libraryTraveller(journey: Journey): Traveller {
   const { wire } = journey;
   const whimOf = whims(journey);
   const sessionIn = sessionsOf();
   const options = {
-    target: `${providerOf(wire)}/${MODEL[wire]}`,
+    target: `${providerOf(wire)}/${MODELS[wire]}`,
     wire,
     system: SYSTEM,
     tools: [

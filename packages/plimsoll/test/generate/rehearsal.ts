@@ -17,7 +17,7 @@ export const BUFFER_TOKENS = 300;
 const ROOMY = "-roomy";
 const ROOMY_TOKENS = 900_000;
 
-const MODELS: Readonly<Record<Wire, string>> = {
+export const MODELS: Readonly<Record<Wire, string>> = {
   anthropic: "claude-sonnet-4-5",
   "openai-chat": "gpt-5.1",
   "openai-responses": "gpt-5.1",

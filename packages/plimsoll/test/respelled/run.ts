@@ -101,6 +101,14 @@ async function takeTurn(
   return { exchange, pieces, texts, turn, patches, sentText, newEdits, lookup };
 }
 
+/** Why a model stops that calls a tool. */
+const STOPS: Readonly<Record<Wire, string>> = {
+  anthropic: "tool_use",
+  "openai-chat": "tool_calls",
+  "openai-responses": "",
+  gemini: "STOP",
+};
+
 /** The model looks up what it sees a handle of, or a number; its client gets the answer without that. */
 async function answerTurn(
   wire: Wire,
@@ -122,7 +130,7 @@ async function answerTurn(
   const ask = { kind: "tool-call", id, name: "read_result", input: `{"ref_id":"${handle}"}` };
   const asked = wires[wire].messages.encode([{ role: "assistant", parts: [ask as never] }]);
   const hear = (message: readonly JsonObject[]) =>
-    rounds.answered({ outcome: "message", choices: [message], stopReason: "tool_use" });
+    rounds.answered({ outcome: "message", choices: [message], stopReason: STOPS[wire] });
   if (lookup === "before" || calls.length === 0) {
     await hear(asked as readonly JsonObject[]);
     await hear(given);

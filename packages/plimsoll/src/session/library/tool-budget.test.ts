@@ -90,6 +90,7 @@ test.each([
   expect(contentOf(grant)).toEqual({
     kind: "tool-result",
     callId: "c1",
+    name: call.name,
     content: [{ kind: "text", text }],
     isError,
   });
