@@ -29,7 +29,11 @@ beforeEach(async () => {
   const baseUrl = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`;
   folder = mkdtempSync(join(tmpdir(), "plimsoll-hostile-"));
   const config = {
-    providers: { anthropic: { baseUrl }, openai: { baseUrl: `${baseUrl}/v1` } },
+    providers: {
+      anthropic: { baseUrl },
+      openai: { baseUrl: `${baseUrl}/v1` },
+      gemini: { baseUrl },
+    },
   };
   engine = await openEngine({ data: folder, config });
   events = [];
@@ -60,7 +64,13 @@ const paths: Readonly<Record<WireName, string>> = {
   anthropic: "/v1/messages",
   "openai-chat": "/v1/chat/completions",
   "openai-responses": "/v1/responses",
-  gemini: "/v1beta/models/gemini-2.5-pro:streamGenerateContent?alt=sse",
+  gemini: "/v1beta/models/gemini-2.5-pro:generateContent",
+};
+const models: Readonly<Record<WireName, string>> = {
+  anthropic: "claude-sonnet-4-5",
+  "openai-chat": "gpt-4o",
+  "openai-responses": "gpt-4o",
+  gemini: "gemini-2.5-pro",
 };
 const wireNames = Object.keys(paths) as readonly WireName[];
 const ways = wireNames.flatMap((wire) => [
@@ -75,9 +85,15 @@ interface Asked {
 }
 
 async function ask({ wire, isStreamed }: Way, asked: Asked = {}): Promise<[number, string]> {
-  const said = [{ role: "user", content: "Is the ship laden?" }];
-  const conversation = wire === "openai-responses" ? { input: said } : { messages: said };
-  const model = wire === "anthropic" ? "claude-sonnet-4-5" : "gpt-4o";
+  const question = "Is the ship laden?";
+  const said = [{ role: "user", content: question }];
+  const conversation = {
+    anthropic: { messages: said },
+    "openai-chat": { messages: said },
+    "openai-responses": { input: said },
+    gemini: { contents: [{ role: "user", parts: [{ text: question }] }] },
+  }[wire];
+  const options = { model: models[wire], max_tokens: 100, stream: isStreamed };
   const response = await fetch(`${service.url}${paths[wire]}${asked.query ?? ""}`, {
     method: "POST",
     headers: {
@@ -85,7 +101,7 @@ async function ask({ wire, isStreamed }: Way, asked: Asked = {}): Promise<[numbe
       ...(wire === "anthropic" ? { "anthropic-version": "2023-06-01" } : {}),
       ...asked.headers,
     },
-    body: JSON.stringify({ model, max_tokens: 100, stream: isStreamed, ...conversation }),
+    body: JSON.stringify({ ...(wire === "gemini" ? {} : options), ...conversation }),
   });
   return [response.status, await response.text()];
 }
@@ -108,6 +124,10 @@ function answerWith({ wire, isStreamed }: Way, figure: string): string {
   if (wire === "openai-responses") {
     const whole = `{"object":"response","status":"completed","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Yes."}]}],"usage":${usage}}`;
     return isStreamed ? `data: {"type":"response.completed","response":${whole}}\n\n` : whole;
+  }
+  if (wire === "gemini") {
+    const whole = `{"candidates":[{"content":{"role":"model","parts":[{"text":"Yes."}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":${figure},"candidatesTokenCount":${figure}}}`;
+    return isStreamed ? `data: ${whole}\n\n` : whole;
   }
   if (!isStreamed)
     return `{"type":"message","role":"assistant","content":[{"type":"text","text":"Yes."}],"usage":${usage}}`;
@@ -135,8 +155,7 @@ describe("figures of usage that are none", () => {
       expect((await ask(way))[0]).toBe(200);
     }
     expect(await metric(input)).toBe(10);
-    const model = way.wire === "anthropic" ? "claude-sonnet-4-5" : "gpt-4o";
-    expect(await metric(`plimsoll_cost_usd_total{model="${model}"}`)).toBeGreaterThan(0);
+    expect(await metric(`plimsoll_cost_usd_total{model="${models[way.wire]}"}`)).toBeGreaterThan(0);
     expect(await metric("plimsoll_unpriced_turns_total")).toBe(4);
   });
 });
@@ -148,7 +167,7 @@ function failureWith({ wire, isStreamed }: Way, message: string): string {
   if (!isStreamed) return JSON.stringify({ type: "error", error });
   if (wire === "anthropic")
     return `event: error\ndata: ${JSON.stringify({ type: "error", error })}\n\n`;
-  if (wire === "openai-chat") return `data: ${JSON.stringify({ error })}\n\n`;
+  if (wire === "openai-chat" || wire === "gemini") return `data: ${JSON.stringify({ error })}\n\n`;
   return `event: error\ndata: ${JSON.stringify({ ...error, type: "error", code: "auth" })}\n\n`;
 }
 

@@ -266,6 +266,7 @@ describe.each(stores)("%s", (_name, where) => {
           {
             kind: "tool-result",
             callId: "toolu_own",
+            name: "recall",
             content: [{ kind: "text", text: found?.text }],
             isError: false,
           },

@@ -9,6 +9,7 @@ import { text as textOf } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { afterAll, describe, expect, test, vi } from "vitest";
 import { requestsOf, WIRES } from "../../../test/generate/conversations.ts";
+import { MESSAGES_FIELD } from "../../../test/generate/rehearsal.ts";
 import { plainScript } from "../../../test/generate/script.ts";
 import { childEnvironment } from "../../../test/harness/child-environment.ts";
 import { PlimsollError } from "../../message/error.ts";
@@ -65,7 +66,7 @@ function bodyOn(wire: (typeof WIRES)[number]): Body {
 }
 
 describe.each(WIRES)("a file of %s", (wire) => {
-  const field = wire === "openai-responses" ? "input" : "messages";
+  const field = MESSAGES_FIELD[wire];
   const body = bodyOn(wire);
 
   test("a request body: only its messages are shorter, stdout is JSON, stderr says what was done", async () => {

@@ -138,13 +138,25 @@ export const maxKnownTenants = 10_000;
 
 function tenantOfCredential(request: IncomingMessage, access: Access): string {
   const { headers } = request;
-  const credential = headers["x-api-key"] ?? headers.authorization ?? headers["x-goog-api-key"];
+  const credential =
+    headers["x-api-key"] ??
+    headers.authorization ??
+    headers["x-goog-api-key"] ??
+    keyInQuery(request.url ?? "");
   if (credential === undefined) return "local";
   const name = String(credential);
   const known = access.knownTenants.get(name);
   if (known !== undefined) return known;
   const mac = createHmac("sha256", access.storeKey).update(`tenant\0${name}`).digest();
   return access.knownTenants.set(name, `key:${base62(mac.subarray(0, 16))}`);
+}
+
+/** The key of clients that put it into the address, as Google's API allows. */
+function keyInQuery(url: string): string | undefined {
+  const query = url.indexOf("?");
+  return query < 0
+    ? undefined
+    : (new URLSearchParams(url.slice(query + 1)).get("key") ?? undefined);
 }
 
 function forbidden(message: string): PlimsollError {
