@@ -3,6 +3,7 @@ import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { type Answer, reply, text } from "./harness/answer.ts";
+import type { Usage } from "./harness/answer-parts.ts";
 import { childEnvironment } from "./harness/child-environment.ts";
 import type { JsonObject, Wire } from "./harness/json.ts";
 import { ask, bodyOf } from "./harness/raw-client.ts";
@@ -20,7 +21,7 @@ let answer: Answer = reply(text("Aye."));
 beforeAll(async () => {
   upstream = await startUpstream({ script: () => answer });
   service = await startService({
-    upstreams: { anthropic: upstream.url, openai: upstream.url },
+    upstreams: {},
     config: {
       tokens: { other: tenantToken },
       providers: {
@@ -31,6 +32,10 @@ beforeAll(async () => {
           },
         },
         openai: { baseUrl: `${upstream.url}/v1` },
+        gemini: {
+          baseUrl: upstream.url,
+          models: { "gemini-2.5-pro": { prices: { input: 10, output: 20, cache_read: 1 } } },
+        },
       },
     },
   });
@@ -54,11 +59,7 @@ interface Cost {
   readonly models: readonly { readonly model: string; readonly prices?: JsonObject }[];
 }
 
-async function turnWith(
-  wire: Wire,
-  model: string,
-  usage: { readonly input: number; readonly output: number; cached?: number; created?: number },
-): Promise<string> {
+async function turnWith(wire: Wire, model: string, usage: Usage): Promise<string> {
   answer = { ...reply(text("Aye.")), usage };
   const body = { ...bodyOf(wire, [{ role: "user", content: `Hello ${model}.` }]), model };
   return (await ask(service.url, { wire, body })).sessionId;
@@ -93,6 +94,19 @@ describe("what a turn costs", () => {
       measured: { usage: 1, cache: 1 },
     });
     expect(cost.usd).toBeCloseTo((100 * 10 + 3_000 * 1 + 2_000 * 12 + 50 * 20) / 1e6, 10);
+  });
+
+  test("includes the thoughts of Gemini, which it counts beside the answer", async () => {
+    const usage = { input: 1_000, cached: 600, output: 50, reasoning: 30 };
+    const session = await turnWith("gemini", "gemini-2.5-pro", usage);
+    const cost = await costOf(session);
+    expect(cost).toMatchObject({
+      sentTokens: 1_000,
+      cachedTokens: 600,
+      freshTokens: 400,
+      outputTokens: 50,
+    });
+    expect(cost.usd).toBeCloseTo((400 * 10 + 600 * 1 + 50 * 20) / 1e6, 10);
   });
 
   test("is known of usual models, with source and date", async () => {

@@ -27,6 +27,7 @@ async function session(): Promise<Session> {
       providers: {
         anthropic: { native_tool_deferral: false, models: { "claude-sonnet-4-6": model } },
         openai: { native_tool_deferral: false, models: { "gpt-5.1": model } },
+        gemini: { models: { "gemini-2.5-pro": model } },
       },
     },
   });
@@ -39,6 +40,7 @@ const targets = {
   anthropic: { target: "anthropic/claude-sonnet-4-6" },
   "openai-chat": { target: "openai/gpt-5.1" },
   "openai-responses": { target: "openai/gpt-5.1", wire: "openai-responses" },
+  gemini: { target: "gemini/gemini-2.5-pro" },
 } as const;
 type Name = keyof typeof targets;
 
@@ -57,10 +59,18 @@ const answers: Readonly<Record<Name, JsonObject>> = {
       },
     ],
   },
+  gemini: {
+    candidates: [{ content: { role: "model", parts: [{ text: "Aye." }] }, finishReason: "STOP" }],
+  },
 };
 
-async function turn(talk: Session, name: Name, said: string) {
-  await talk.append({ role: "user", content: said });
+/** A session is appended to in the form of the wire on which it began. */
+async function turn(talk: Session, name: Name, said: string, began: Name = name) {
+  await talk.append(
+    began === "gemini"
+      ? { role: "user", parts: [{ text: said }] }
+      : { role: "user", content: said },
+  );
   const prepared = await talk.prepare<JsonObject>({ ...targets[name], tools });
   await talk.commit(answers[name]);
   return prepared;
@@ -76,7 +86,7 @@ describe.each(hops)("from $from to $to", ({ from, to }) => {
     const first = await turn(talk, from, "Good morning.");
     const kinds = new Set<string>();
     for (let number = 0; number < 16; number += 1) {
-      const { outcome, measurement, limit } = await turn(talk, to, `${number} ${words}`);
+      const { outcome, measurement, limit } = await turn(talk, to, `${number} ${words}`, from);
       kinds.add(outcome.kind);
       expect(measurement.tools).toBeLessThan(limit.limit / 10);
       expect(outcome.tokensAfter).toBeLessThanOrEqual(limit.limit);

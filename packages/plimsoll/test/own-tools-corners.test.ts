@@ -5,13 +5,15 @@
 import { describe, expect, test, vi } from "vitest";
 import { call, reasoning, reply, text } from "./harness/answer.ts";
 import { archivistScript, CLIENTS, FINAL_TEXTS } from "./harness/clients.ts";
-import { type JsonObject, parseJson, type Wire } from "./harness/json.ts";
+import { type JsonObject, objects, parseJson, type Wire } from "./harness/json.ts";
 import { handlesIn, messageTexts, prefixText } from "./harness/kept.ts";
 import { eventsOf } from "./harness/own-events.ts";
 import { callsIn, isOwnName, resultsIn, toolNamesIn } from "./harness/own-judge.ts";
 import { clientOn, type OwnClient, OwnStage, type Step } from "./harness/own-stage.ts";
 import { bodyIn } from "./harness/own-talk.ts";
 import { ENDS, lookUp, resultOf, told, WAYS, type Way } from "./harness/own-told.ts";
+import { modelHeaders } from "./harness/raw-client.ts";
+import { readAnswer } from "./harness/reading.ts";
 import type { ScriptRequest } from "./harness/upstream.ts";
 import {
   CONVERSATION_FIELDS,
@@ -183,6 +185,37 @@ describe("what left the window is one call away", () => {
       expect(stage.upstream.refusals).toEqual({ overflow: 0, invalid: [] });
     },
   );
+
+  test("gemini: a lookup in a stream that is a JSON array", async () => {
+    const { client, key } = clientOn(stage, { wire: "gemini" });
+    await fill(client, key, { name: "", wire: "gemini", isStreamed: true });
+    stage.script(
+      key,
+      reply(text("One ", "moment. "), lookUp("recall", { query: "gauge of tank 137" })),
+      reply(text("So ", "it is.")),
+    );
+    const { model, ...body } = client.body();
+    const path = `/v1beta/models/${String(model)}:streamGenerateContent`;
+    const response = await fetch(`${stage.service.url}${path}`, {
+      method: "POST",
+      headers: modelHeaders("gemini", key),
+      body: JSON.stringify(body),
+    });
+    const answer = await response.text();
+    const { isComplete, message } = readAnswer("gemini", answer);
+    expect(isComplete).toBe(true);
+    const pieces = JSON.parse(answer) as JsonObject[];
+    const ends = pieces.filter((piece) => JSON.stringify(piece).includes('"finishReason"'));
+    expect(ends).toEqual([pieces.at(-1)]);
+    const said = objects<{ readonly text?: unknown }>(message["parts"]).map((part) => part.text);
+    expect(said.join("")).toBe("One moment. So it is.");
+    expect(
+      stage
+        .requestsOf(key)
+        .slice(-2)
+        .map((request) => request.path),
+    ).toEqual([path, path]);
+  });
 
   test("nothing of it was refused", () => {
     expect(stage.upstream.refusals).toEqual({ overflow: 0, invalid: [] });

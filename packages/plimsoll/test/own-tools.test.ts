@@ -7,7 +7,7 @@ import { rm } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { effort, isSoak, seedOr } from "./harness/effort.ts";
 import { type JsonObject, WIRES, type Wire } from "./harness/json.ts";
-import { judgeOwn, resultsIn } from "./harness/own-judge.ts";
+import { judgeOwn, resultsFor } from "./harness/own-judge.ts";
 import type { LookupKind } from "./harness/own-script.ts";
 import {
   comparePrefix,
@@ -52,13 +52,15 @@ const FULL_CAST: readonly Role[] = (["first-request", "first-edit"] as const).fl
       seed: SEED + 1_000 * (scene + 1) + index,
     })),
 );
-/** `npm test` has every wire once, and Anthropic in both ways. A soak run has all. */
-const CAST = FULL_CAST.filter((_, index) => isSoak || ![2, 5, 7].includes(index));
+/** `npm test` has OpenAI's wires once, and the others in both ways. A soak run has all. */
+const CAST = FULL_CAST.filter((_, index) => isSoak || ![2, 5].includes(index));
 
 const talks = new Map(
   CAST.map((role) => {
     const { name, wire, seed } = role;
-    const model = `${MODELS[wire]}-lookups-${seed}`;
+    // Older models of Gemini give no ids to their calls.
+    const isOlder = wire === "gemini" && role.ownTools === "first-edit";
+    const model = `${isOlder ? "gemini-2.5-pro" : MODELS[wire]}-lookups-${seed}`;
     const talk = new OwnTalk({
       name,
       wire,
@@ -267,9 +269,9 @@ describe.each(CAST)("$name", (role) => {
       const next = rounds[index + 1];
       const isCut = turn.plan.ending === "cut short" && next?.turn !== turn;
       if (next === undefined || isCut) continue;
-      const results = resultsIn(wire, bodyIn({ body: Buffer.from(next.body) }));
-      for (const { id, kind, asked } of lookups) {
-        const found = results.filter((result) => result.id === id).map(({ text }) => text);
+      const results = resultsFor(wire, bodyIn({ body: Buffer.from(next.body) }), lookups);
+      for (const [place, { kind, asked }] of lookups.entries()) {
+        const found = results[place];
         const label = `${labelOf(role, turn)}: ${kind} ${asked}`;
         expect(found, label).toEqual([expect.stringMatching(ANSWERS[kind])]);
       }

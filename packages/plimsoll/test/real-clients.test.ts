@@ -221,6 +221,36 @@ describe("a body that is written oddly", () => {
   });
 });
 
+describe("a stream of Gemini without alt=sse", () => {
+  const stage = useStage({
+    script: (_request, { requestNumber }) =>
+      reply(text(`Answer ${requestNumber} `, "in ", "pieces.")),
+    chunkBytes: 7,
+  });
+
+  test("is a JSON array, reaches the client byte for byte, and is remembered", async () => {
+    const { service, upstream } = stage;
+    const path = MODEL_PATHS.gemini.replace("generateContent", "streamGenerateContent");
+    const headers = modelHeaders("gemini", freshKey());
+    const history: JsonObject[] = [];
+    let session = "";
+    for (const words of ["One", "Two", "Three"]) {
+      history.push({ role: "user", parts: [{ text: words }] });
+      const body = JSON.stringify({ contents: history });
+      const response = await fetch(`${service.url}${path}`, { method: "POST", headers, body });
+      const answer = await response.text();
+      expect(response.headers.get("content-type")).toContain("application/json");
+      expect(answer).toBe(upstream.requests.at(-1)?.plainAnswer.toString());
+      expect(upstream.requests.at(-1)?.path).toBe(path);
+      const { isComplete, message } = readAnswer("gemini", answer);
+      expect(isComplete).toBe(true);
+      history.push(message);
+      session = response.headers.get("x-plimsoll-session") ?? "";
+    }
+    await expectRemembered(service, session, history.map(essence));
+  });
+});
+
 describe("a compressing provider", () => {
   const stage = useStage({ gzip: true });
 

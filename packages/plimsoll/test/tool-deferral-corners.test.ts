@@ -207,7 +207,9 @@ describe("a client that does not keep still", () => {
     stage.script(talk.key, reply(text("Aye.")));
     await askWith(talk.client, wire, ALL);
     const after = stage.requestsOf(talk.key).at(-1);
-    expect(listText(after)).toBe(before);
+    // Gemini refuses the result of a function that is not declared, so the tool that was called stays.
+    if (wire === "gemini") expect(namesOf(wire, after)).toContain(name);
+    else expect(listText(after)).toBe(before);
     expect(after?.body.toString()).toContain(`0 ${words.slice(0, 200)}`);
     const session = talk.client.headers.get("x-plimsoll-session") ?? "";
     const strategies = (await readEdits(stage.service, session)).map(({ strategy }) => strategy);

@@ -5,16 +5,23 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { diceOf } from "../demo/dice.ts";
 import { call, reply, text } from "./harness/answer.ts";
 import type { Reply } from "./harness/answer-parts.ts";
-import { WIRES, type Wire } from "./harness/json.ts";
+import { WIRES } from "./harness/json.ts";
 import { messageTexts } from "./harness/kept.ts";
+import { bodyOf } from "./harness/raw-client.ts";
 import { makeDataFolder, type Service, startService } from "./harness/service.ts";
 import { Talk } from "./harness/talk.ts";
 import { startUpstream, type Upstream } from "./harness/upstream.ts";
-import { providersAt } from "./harness/wires.ts";
+import { MODELS, providersAt } from "./harness/wires.ts";
 import { prose } from "./harness/words.ts";
 
 const TURNS = 200;
 const RESTART_AFTER = 100;
+/** The calls of an older Gemini model have no ids, and nothing is signed. */
+const MODELS_USED = [
+  ...WIRES.map((wire) => ({ wire, model: MODELS[wire] })),
+  { wire: "gemini", model: "gemini-2.5-pro" },
+] as const;
+type Used = (typeof MODELS_USED)[number];
 const settings = {
   contextWindow: 4_000,
   maxOutputTokens: 1_000,
@@ -31,7 +38,7 @@ let upstream: Upstream;
 let service: Service;
 let data: string;
 let answersCount = 0;
-const sent = new Map<Wire, Sent[]>();
+const sent = new Map<Used, Sent[]>();
 
 /** Two of three answers call a tool. */
 function script(): Reply {
@@ -53,14 +60,15 @@ function start(): Promise<Service> {
 }
 
 /** Takes turns up to number `until`; the talk goes on from where an earlier one stopped. */
-async function takeTurns(wire: Wire, before: Talk | undefined, until: number): Promise<Talk> {
-  const question = { wire, apiKey: `key-of-${wire}` };
+async function takeTurns(used: Used, before: Talk | undefined, until: number): Promise<Talk> {
+  const { wire, model } = used;
+  const question = { wire, apiKey: `key-of-${wire}-${model}` };
   const talk = new Talk(service.url, question, before?.history ?? []);
-  const taken = sent.get(wire) ?? [];
-  sent.set(wire, taken);
+  const taken = sent.get(used) ?? [];
+  sent.set(used, taken);
   const random = diceOf(until);
   while (taken.length < until) {
-    await talk.say(prose(random, 60));
+    await talk.say(prose(random, 60), (history) => bodyOf(wire, history, { model, stream: true }));
     taken.push({
       body: upstream.requests.at(-1)?.body.toString("utf8") ?? "",
       action: talk.answers.at(-1)?.headers.get("x-plimsoll-action") ?? "",
@@ -73,11 +81,11 @@ beforeAll(async () => {
   upstream = await startUpstream({ script });
   data = await makeDataFolder();
   service = await start();
-  const talks = new Map<Wire, Talk>();
-  for (const wire of WIRES) talks.set(wire, await takeTurns(wire, undefined, RESTART_AFTER));
+  const talks = new Map<Used, Talk>();
+  for (const used of MODELS_USED) talks.set(used, await takeTurns(used, undefined, RESTART_AFTER));
   await service.stop();
   service = await start();
-  for (const wire of WIRES) await takeTurns(wire, talks.get(wire), TURNS);
+  for (const used of MODELS_USED) await takeTurns(used, talks.get(used), TURNS);
 }, 120_000);
 afterAll(async () => {
   await service.stop();
@@ -85,16 +93,18 @@ afterAll(async () => {
   await rm(data, { recursive: true, force: true });
 });
 
-describe.each(WIRES)("%s", (wire) => {
+describe.each(MODELS_USED)("$wire with $model", (used) => {
+  const { wire } = used;
+
   test(`${TURNS} turns, several compactions, and nothing that the provider refused`, () => {
-    const turns = sent.get(wire) ?? [];
+    const turns = sent.get(used) ?? [];
     expect(turns).toHaveLength(TURNS);
     expect(turns.filter(({ action }) => action === "compacted").length).toBeGreaterThan(5);
     expect(upstream.refusals).toMatchObject({ overflow: 0, invalid: [] });
   });
 
   test("every message but the newest of a request stands in the next one, byte for byte", () => {
-    const turns = sent.get(wire) ?? [];
+    const turns = sent.get(used) ?? [];
     let compared = 0;
     for (const [index, { body, action }] of turns.entries()) {
       const before = turns[index - 1];

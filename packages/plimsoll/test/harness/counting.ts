@@ -116,7 +116,7 @@ function ofPart(part: Part): readonly Readable[] {
     return [String(name), JSON.stringify(args)];
   }
   if (isObject(given)) return [resultText(given)];
-  return isObject(media) ? [geminiImageTokens(media["data"])] : [JSON.stringify(part)];
+  return isObject(media) ? [GEMINI_IMAGE_TOKENS] : [JSON.stringify(part)];
 }
 
 interface ChatMessage {
@@ -236,9 +236,5 @@ function openaiImageTokens(image: unknown): number {
   return 70 + 140 * Math.ceil(width / 512) * Math.ceil(height / 512);
 }
 
-/** One tile for up to 384 x 384 pixels; larger images would be cut into tiles of 768 pixels. */
-function geminiImageTokens(data: unknown): number {
-  const { width, height } = pngSize(data);
-  const isSmall = width <= 384 && height <= 384;
-  return 258 * (isSmall ? 1 : Math.ceil(width / 768) * Math.ceil(height / 768));
-}
+/** Gemini 3 takes so many tokens for every image, at its default resolution. */
+const GEMINI_IMAGE_TOKENS = 1_120;

@@ -180,7 +180,6 @@ function judgeContent({ content, index }: Place): Finding[] {
   if (!Array.isArray(content.parts) || content.parts.length === 0) {
     return [{ rule: "G4", message: NO_PARTS }];
   }
-  const carriers = partsOf(content).filter(({ text }) => text === "");
   return [
     ...unknownFields({ ...content } as JsonObject, new Set(["role", "parts"]), where),
     ...content.parts.flatMap((part: unknown, position) =>
@@ -188,9 +187,6 @@ function judgeContent({ content, index }: Place): Finding[] {
         ? judgePart(part, isModel(content), `${where}.parts[${position}]`)
         : [shape(`Invalid value at '${where}.parts[${position}]'`)],
     ),
-    ...(carriers.length > 1
-      ? [{ rule: "G4", message: `${where} has more than one part without content.` }]
-      : []),
   ];
 }
 

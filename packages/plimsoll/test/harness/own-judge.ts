@@ -138,6 +138,26 @@ export function resultsIn(wire: Wire, body: JsonObject): readonly Answered[] {
   }
 }
 
+/**
+ * The results of calls that were made in one answer, in the order of the calls: all results with the call's id. A call of
+ * an older Gemini model has no id. Its result is in the last content with results, at its place among those of its name.
+ */
+export function resultsFor(
+  wire: Wire,
+  body: JsonObject,
+  calls: readonly Called[],
+): readonly (readonly string[])[] {
+  const all = resultsIn(wire, body);
+  const last = contentsIn(body).findLast((content) => responsesOf(content).length > 0);
+  return calls.map(({ id, name }, index) => {
+    const found = all.filter((result) => result.id === id);
+    if (found.length > 0 || wire !== "gemini") return found.map(({ text }) => text);
+    const place = calls.slice(0, index).filter((other) => other.name === name).length;
+    const given = responsesOf(last).filter((result) => result.name === name)[place];
+    return given === undefined || given.id !== undefined ? [] : [resultText(given)];
+  });
+}
+
 function textOf(content: unknown): string {
   if (isString(content)) return content;
   return objects<{ readonly text?: Json }>(content)

@@ -28,6 +28,8 @@ export type LookupKind =
 
 export interface Lookup {
   readonly id: string;
+  /** The name of the tool. */
+  readonly name: string;
   readonly kind: LookupKind;
   /** The handle, number or query of the lookup. */
   readonly asked: string;
@@ -71,6 +73,7 @@ export interface Asked {
 
 export interface SaidLookups {
   readonly reply: Reply;
+  /** In the order of their calls in the answer. */
   readonly lookups: readonly Lookup[];
 }
 
@@ -125,7 +128,10 @@ export class LookupScript {
       usageSplit: this.#usageSplit(),
       ...(isCut ? { stopReason: CUT_REASONS[asked.wire] } : {}),
     };
-    return { reply, lookups };
+    const inOrder = parts.flatMap((part) =>
+      part.kind === "call" ? lookups.filter(({ id }) => id === part.id) : [],
+    );
+    return { reply, lookups: inOrder };
   }
 
   #ending(
@@ -206,7 +212,7 @@ export class LookupScript {
     const name = names.find((each) => each.includes(wanted)) ?? wanted;
     return [
       { ...call(id, name, input), ...(rawInput === undefined ? {} : { rawInput }) },
-      { id, kind, asked },
+      { id, name, kind, asked },
     ];
   }
 

@@ -121,7 +121,7 @@ describe("what is counted", () => {
         ],
       },
       ["one", "two", '{"count":3}'],
-      258,
+      1_120,
     ],
   ];
 
