@@ -28,8 +28,8 @@ vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 const ALL = [...BUILT_INS, ...mcpTools(120)];
 const WANTED = "mcp__flights1__approve_flight";
-const NATIVE = WAYS.filter(({ wire }) => wire !== "openai-chat");
 const NATIVE_WIRES = ["anthropic", "openai-responses"] as const;
+const NATIVE = WAYS.filter(({ wire }) => NATIVE_WIRES.some((native) => native === wire));
 const SEARCHED = /tool_search|tool_reference|defer_loading/;
 
 const stage = new OwnStage({

@@ -32,6 +32,14 @@ export function wireOfMessage(message: JsonObject): WireName | undefined {
   return undefined;
 }
 
+/** The wire in whose format to read a message that was appended to a session of this wire. */
+export function wireToRead(message: JsonObject, session: WireName): WireName {
+  const found = wireOfMessage(message);
+  if (found !== undefined) return found;
+  // A message with a role and a text looks the same on three wires. Gemini has no such message.
+  return session === "gemini" ? "openai-chat" : session;
+}
+
 function partTypes({ content }: JsonObject): readonly string[] {
   return (Array.isArray(content) ? content : []).flatMap((part: JsonValue) =>
     isObject(part) && typeof part["type"] === "string" ? [part["type"]] : [],

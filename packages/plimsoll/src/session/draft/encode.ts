@@ -4,7 +4,7 @@ import { errorMessage, PlimsollError } from "../../message/error.ts";
 import { isObject, type JsonObject } from "../../message/json.ts";
 import type { Message } from "../../message/message.ts";
 import { withToolNames } from "../../message/tool-names.ts";
-import { wireOfMessage } from "../../wire/detect.ts";
+import { wireToRead } from "../../wire/detect.ts";
 import type { Wire } from "../../wire/format/wire.ts";
 import { wires } from "../../wire/wires.ts";
 
@@ -35,12 +35,15 @@ export function encodePending(
     neutral = [];
   };
   for (const message of pending) {
-    const foreign = isNeutral(message) ? undefined : wireOfMessage(message);
-    if (isNeutral(message)) neutral.push(message);
-    else if (foreign === undefined || foreign === wire.name) {
+    if (isNeutral(message)) {
+      neutral.push(message);
+      continue;
+    }
+    const written = wireToRead(message, wire.name);
+    if (written === wire.name) {
       flush();
       encoded.push(message);
-    } else neutral.push(wires[foreign].messages.decode(message));
+    } else neutral.push(wires[written].messages.decode(message));
   }
   flush();
   return encoded;

@@ -389,9 +389,13 @@ export async function reselectTools(
   // The model is about to call the tools that it found last.
   const found = new Set(draft.branch.memory.found?.names);
   const lastUse: LastUse = (name) => (found.has(name) ? Number.MAX_SAFE_INTEGER : used(name));
-  const most = mostIn(world, draft);
-  const stays = await stayingTools(draft);
-  const chosen = await chooseWithin(draft, { catalogue, own, most, lastUse, stays });
+  const chosen = await chooseWithin(draft, {
+    catalogue,
+    own,
+    most: mostIn(world, draft),
+    lastUse,
+    stays: await stayingTools(draft),
+  });
   const edit: NewEdit = {
     ...toolsEdit(draft, chosen.selection, {
       reason: "Tools that were found and called are now part of the regular list.",

@@ -172,9 +172,7 @@ async function withFound(
   const { catalogue } = requestTools;
   const most = mostToolTokens(config, search.before.limit);
   const lastUse = await lastUses(draft, selected);
-  const earlier = new Set(foundBefore(draft));
-  const isCalled = await stayingTools(draft);
-  const stays: StayingTools = (name) => earlier.has(name) || isCalled(name);
+  const stays = await foundOrCalled(draft);
   const room = catalogue.isNative ? roomBehind : await roomFor(requestTools, draft, most);
   for (
     let names = thatFit(catalogue, { found, search, most });
@@ -188,6 +186,13 @@ async function withFound(
       return { selection, names };
   }
   return undefined;
+}
+
+/** The tools that this search may not remove: those of earlier searches of the turn, and those that the provider wants listed. */
+async function foundOrCalled(draft: Draft): Promise<StayingTools> {
+  const found = new Set(foundBefore(draft));
+  const isCalled = await stayingTools(draft);
+  return (name) => found.has(name) || isCalled(name);
 }
 
 /** The best matches that the window has room for, best match first. */

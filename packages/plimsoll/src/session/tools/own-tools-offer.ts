@@ -102,12 +102,7 @@ export function createOfferReader(
     weight: maxBytes,
     weightOf: ({ offer }) => bytesOf(offer),
   });
-  const { mcp, skill = [] } = config.tool_classes ?? {};
-  const classify = (name: string | undefined, readName: ReadMcpName): ToolClass => {
-    if (name === undefined) return "builtin";
-    if (mcp === undefined && readName(name) !== undefined) return "mcp";
-    return classOf(name, { mcp: mcp ?? [], skill });
-  };
+  const classify = classifierOf(config);
 
   const offerFor = async (
     wire: Wire,
@@ -188,6 +183,17 @@ export function createOfferReader(
       known.set(key, { offer });
       return offer;
     },
+  };
+}
+
+/** The class of a tool: by the user's patterns, or by the way in which clients name the tools of MCP servers. */
+function classifierOf({
+  tool_classes: { mcp, skill = [] } = {},
+}: Config): (name: string | undefined, readName: ReadMcpName) => ToolClass {
+  return (name, readName) => {
+    if (name === undefined) return "builtin";
+    if (mcp === undefined && readName(name) !== undefined) return "mcp";
+    return classOf(name, { mcp: mcp ?? [], skill });
   };
 }
 

@@ -226,8 +226,8 @@ function namesOfCalls(messages: readonly Message[]): ReadonlyMap<string, string>
 /** Models that accept a call of the current turn only with a signature. */
 const signsCalls = /^(?:models\/)?gemini-3/;
 
-/** Google accepts this word on calls that another model made (ai.google.dev, "Thought signatures"). */
-const unsignedCall = "skip_thought_signature_validator";
+/** Google accepts this word on calls that have no signature of their own (ai.google.dev, "Thought signatures"). */
+export const unsignedCall = "skip_thought_signature_validator";
 
 function withFirstCallSigned(parts: readonly JsonValue[]): readonly JsonValue[] {
   const first = parts.findIndex((part) => isObject(part) && part["functionCall"] !== undefined);

@@ -8,11 +8,12 @@ import {
   parseObject,
 } from "../../message/json.ts";
 import { noteTexts } from "../../text/for-models.ts";
-import { parseJson, readSlices } from "../format/slices.ts";
+import { parseJson, readSlices, type Slice } from "../format/slices.ts";
 import { applySplices, elementsRange } from "../format/splice.ts";
 import type { IsOwn, RoundMerger, StreamEvent, WireRounds } from "../format/wire.ts";
 import { calledIn } from "./answer.ts";
 import { fieldOf, listOf } from "./fields.ts";
+import { unsignedCall } from "./messages.ts";
 
 export const geminiRounds: WireRounds = {
   open: openRounds,
@@ -234,15 +235,22 @@ function withoutOwnCalls(messages: readonly JsonObject[], isOwn: IsOwn): readonl
     .filter(({ parts }) => parts.length > 0);
 }
 
-/** Removes thoughts and bare signatures from the end of a content, because the call that followed them was removed. */
-function withoutLookups(message: Uint8Array): Uint8Array {
+/**
+ * Removes thoughts and bare signatures from the end of a content, because the call that followed them was removed. If that call
+ * had the signature of the answer, the first call that is left gets the word that Google accepts in place of a signature.
+ */
+function withoutLookups(message: Uint8Array, inner: readonly Uint8Array[]): Uint8Array {
+  const left = withoutLastThoughts(message);
+  return inner.some((bytes) => isSigned(firstCall(bytes)?.json)) ? withSignedCall(left) : left;
+}
+
+function withoutLastThoughts(message: Uint8Array): Uint8Array {
   const parts = readSlices(message).elements.get("parts") ?? [];
   const isThought = (index: number): boolean => {
     const slice = parts[index];
     const part = slice && parseJson(message, slice);
     if (!isObject(part)) return false;
-    const isBare = part["text"] === "" && fieldOf(part, "thoughtSignature") !== undefined;
-    return part["thought"] === true || isBare;
+    return part["thought"] === true || (part["text"] === "" && isSigned(part));
   };
   const last = parts.findLastIndex((_, index) => !isThought(index));
   const [first, end] = [parts[0], parts.at(-1)];
@@ -253,4 +261,30 @@ function withoutLookups(message: Uint8Array): Uint8Array {
   }
   const range = elementsRange(parts, last + 1, parts.length - 1);
   return range === undefined ? message : applySplices(message, [{ ...range, text: "" }]);
+}
+
+function isSigned(part: JsonObject | undefined): boolean {
+  return part !== undefined && fieldOf(part, "thoughtSignature") !== undefined;
+}
+
+interface PlacedPart {
+  readonly slice: Slice;
+  readonly json: JsonObject;
+}
+
+/** The first part of a content that calls a function. */
+function firstCall(message: Uint8Array): PlacedPart | undefined {
+  for (const slice of readSlices(message).elements.get("parts") ?? []) {
+    const json = parseJson(message, slice);
+    if (isObject(json) && calledIn(json) !== undefined) return { slice, json };
+  }
+  return undefined;
+}
+
+function withSignedCall(message: Uint8Array): Uint8Array {
+  const call = firstCall(message);
+  if (call === undefined || isSigned(call.json)) return message;
+  const at = call.slice.end - 1;
+  const text = `,"thoughtSignature":${JSON.stringify(unsignedCall)}`;
+  return applySplices(message, [{ start: at, end: at, text }]);
 }
