@@ -26,6 +26,11 @@ export interface ToolCallPart {
    * function.
    */
   readonly isToolSearch?: true;
+  /**
+   * Set on wires whose clients give calls other ids than the provider did. It stays the same, but other calls of the tool have it
+   * too.
+   */
+  readonly looseId?: string;
   /** Present if the provider accepts the call back only with this signature, and only unchanged. */
   readonly signature?: string;
 }
@@ -35,6 +40,8 @@ export interface ToolResultPart {
   readonly callId: string;
   /** The name of the tool, if the wire states it next to the result. */
   readonly name?: string;
+  /** Set on wires whose clients shorten old results in their history. It stays the same, but other results of the tool have it too. */
+  readonly looseId?: string;
   readonly content: readonly Part[];
   readonly isError: boolean;
 }

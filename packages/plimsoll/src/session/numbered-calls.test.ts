@@ -196,7 +196,9 @@ describe.each(WIRES)("%s", (wire) => {
       const { session } = await talk.say(asked, given(words, drawn("the hull")));
       const changed = drawn("all of it, below the water");
       const said = [...asked, ...talk.answer(words, [changed]), ...talk.results(changed)];
-      expect((await talk.say(said, undefined)).session).toBe(session);
+      const same = (await talk.say(said, undefined)).session === session;
+      // Clients of Gemini make up ids, so there an id proves nothing.
+      expect(same).toBe(wire !== "gemini");
     });
   });
 });

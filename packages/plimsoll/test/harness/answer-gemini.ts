@@ -24,14 +24,16 @@ export function inFrame(chunks: readonly JsonObject[], { isArray }: Frame): stri
   return isArray === true ? arrayPieces(chunks) : events(chunks);
 }
 
-/** Uses unusual padding, and a comment after the first event, so that a rewritten stream can be recognised. */
+/**
+ * Uses unusual padding, so that a rewritten stream can be recognised. There are no comments: the SDK inside Gemini CLI 0.61 fails
+ * at them.
+ */
 function events(chunks: readonly JsonObject[]): string[] {
-  const [first = "", ...others] = chunks.map((chunk) => {
+  return chunks.map((chunk) => {
     const json = JSON.stringify(chunk);
     const padding = " ".repeat(json.length % 5);
     return `data: ${json.slice(0, -1)}${padding}}${END}${END}`;
   });
-  return [first, `: keep-alive${END}${END}`, ...others];
 }
 
 function arrayPieces(chunks: readonly JsonObject[]): string[] {

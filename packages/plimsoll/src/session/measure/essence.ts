@@ -19,10 +19,17 @@ const reminder = /^\s*<system-reminder>/;
  */
 export function essenceOf(role: Message["role"], parts: readonly Part[]): string | null {
   const calls = namedCalls(parts);
-  if (calls.length > 0) return hashOf(calls.map(({ name, id }) => ({ name, id })));
+  if (calls.length > 0) return hashOf(calls.map((call) => ({ name: call.name, id: idOf(call) })));
+  const given = new Set<string>();
   const essentials = parts.flatMap((part): readonly unknown[] => {
     if (part.kind === "reasoning") return [];
     if (part.kind === "tool-call") return [{ name: part.name, id: part.id || part.input }];
+    if (part.kind === "tool-result" && part.looseId !== undefined) {
+      // The client may shorten such a result later, or give it twice.
+      const isNew = !given.has(part.looseId);
+      given.add(part.looseId);
+      return isNew ? [{ of: part.looseId }] : [];
+    }
     if (part.kind !== "text") return [part];
     const isReminder = role === "user" && reminder.test(part.text);
     const text = isReminder ? "" : part.text.normalize("NFC").trim();
@@ -80,8 +87,13 @@ interface CallWords {
   readonly input: string;
 }
 
-function wordsOfCall({ name, id, input }: ToolCallPart): CallWords {
-  return { name, id, input: wordsOfInput(input) };
+function wordsOfCall(call: ToolCallPart): CallWords {
+  return { name: call.name, id: idOf(call), input: wordsOfInput(call.input) };
+}
+
+/** The id by which an answer is recognised when a client sends it back. */
+function idOf({ id, looseId }: ToolCallPart): string {
+  return looseId ?? id;
 }
 
 /** Matches digits that may belong to a number too long for a double. Parsing such a number would lose digits. */

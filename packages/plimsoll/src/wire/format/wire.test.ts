@@ -259,11 +259,16 @@ const conversation: readonly Message[] = [
 ];
 
 test("a conversation crosses from any wire to any other with its calls and results", () => {
-  // Only Gemini's results state the name of their tool.
+  // Only Gemini's results state the name of their tool, and only its calls have loose ids.
   const flat = (messages: readonly Message[]): unknown =>
     messages
       .flatMap((message) => message.parts)
-      .map((part) => (part.kind === "tool-result" ? { ...part, name: undefined } : part));
+      .map((part) => {
+        if (part.kind === "tool-call") return { ...part, looseId: undefined };
+        return part.kind === "tool-result"
+          ? { ...part, name: undefined, looseId: undefined }
+          : part;
+      });
   for (const from of Object.values(wires)) {
     for (const to of Object.values(wires)) {
       const there = from.messages

@@ -40,7 +40,7 @@ export const geminiMessages: WireMessages = {
  */
 function plainContent(message: JsonObject): JsonObject {
   const parts: JsonObject[] = [];
-  for (const part of listOf(message["parts"]).map(plainPart)) {
+  for (const part of withoutRepeats(listOf(message["parts"])).map(plainPart)) {
     if (part === undefined) continue;
     const last = parts.at(-1);
     const isJoined = last !== undefined && isOnlyText(last) && isOnlyText(part);
@@ -51,6 +51,19 @@ function plainContent(message: JsonObject): JsonObject {
     else parts.push(part);
   }
   return { ...message, role: message["role"] ?? "user", parts };
+}
+
+/** Leaves out a result that has been given before with the same id: Gemini CLI 0.61 gives each twice in a resumed conversation. */
+function withoutRepeats(parts: readonly JsonValue[]): readonly JsonValue[] {
+  const given = new Set<string>();
+  return parts.filter((part) => {
+    const result = isObject(part) ? fieldOf(part, "functionResponse") : undefined;
+    if (!isObject(result) || typeof result["id"] !== "string") return true;
+    const text = canonicalJson(result);
+    const isNew = !given.has(text);
+    given.add(text);
+    return isNew;
+  });
 }
 
 function isOnlyText(part: JsonObject): boolean {
@@ -105,12 +118,6 @@ class PlaceIds {
 
 const placeId = /^(.*)#\d+$/s;
 
-/** Gemini CLI puts the name of the function before the provider's id: `read_file__a1`. */
-function clientId(name: string, id: JsonValue | undefined): string {
-  const given = stringOr(id, "");
-  return given.startsWith(`${name}__`) ? given.slice(name.length + 2) : given;
-}
-
 function decodePart(part: JsonValue, ids: PlaceIds): Part {
   if (!isObject(part)) return { kind: "opaque", type: typeof part, json: part };
   const call = fieldOf(part, "functionCall");
@@ -127,7 +134,8 @@ function decodeCall(part: JsonObject, call: JsonObject, ids: PlaceIds): ToolCall
   const place = ids.of("call", name);
   return {
     kind: "tool-call",
-    id: clientId(name, call["id"]) || place,
+    id: stringOr(call["id"], "") || place,
+    looseId: `${name}#`,
     name,
     input: JSON.stringify(call["args"] ?? {}),
     ...signatureOf(part),
@@ -145,7 +153,8 @@ function decodeResponse(result: JsonObject, ids: PlaceIds): ToolResultPart {
   const response = result["response"];
   return {
     kind: "tool-result",
-    callId: clientId(name, result["id"]) || place,
+    callId: stringOr(result["id"], "") || place,
+    looseId: `${name}#`,
     name,
     content: [
       { kind: "text", text: textOf(response) },
