@@ -126,7 +126,7 @@ export const providerRoutes: { readonly [K in ProviderKind]: ProviderRoute<K> } 
     paths: modelPaths.filter(({ isCount }) => isCount !== true).map(({ path }) => `POST ${path}`),
     who: "client",
     about:
-      "Plimsoll records and measures the conversation, makes it fit, and sends it to the provider. These paths also work without `/v1`, and under `/anthropic`, `/openai` and `/p/{provider}`.",
+      "Plimsoll records and measures the conversation, makes it fit, and sends it to the provider. These paths also work without `/v1`, and under `/anthropic`, `/openai`, `/gemini` and `/p/{provider}`. Gemini's paths work with any version, and with the paths of Vertex AI.",
     handle: handleModel,
   },
   count: {

@@ -12,6 +12,10 @@ import { call, reply, text } from "../harness/answer.ts";
 import { readEdits, readSessions, startService } from "../harness/service.ts";
 import { type ScriptRequest, startUpstream } from "../harness/upstream.ts";
 
+function say(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
+
 const [version = "0.61.0"] = process.argv.slice(2);
 const MODEL = "gemini-2.5-pro";
 /** Gemini CLI's own prompt and tools take about a third of it. */
@@ -37,14 +41,6 @@ let calls = 0;
 let goal = CALLS;
 
 function script({ body }: ScriptRequest) {
-  if (process.env["PROGRESS"])
-    console.error(
-      new Date().toISOString(),
-      calls,
-      JSON.stringify(body).length,
-      body["tools"] === undefined ? "no tools" : "tools",
-      JSON.stringify((body["contents"] as object[]).at(-1)).slice(0, 150),
-    );
   const { tools } = body;
   // The program asks a model now and then whether the conversation goes in circles.
   if (tools === undefined)
@@ -120,20 +116,18 @@ try {
   forgives.push("G1");
   const again = await run(program, "--resume", "latest", "-p", "Read three more.");
   const sessions = await readSessions(service);
-  const turns = upstream.requests.filter(({ path }) => path.includes("GenerateContent"));
-  const sideJobs = turns.filter(({ body }) => !body.includes('"functionDeclarations"')).length;
+  const turns = upstream.requests.filter(({ path }) => /generateContent/i.test(path));
+  const sideJobs = turns.filter(({ body }) => !body.includes('"tools"')).length;
   const edits = (await Promise.all(sessions.map(({ id }) => readEdits(service, id)))).flat();
   const largest = Math.max(...turns.map(({ body }) => body.length));
-  console.log(`Gemini CLI ${version}`);
-  console.log(`first run: exit ${first.code}, ends with "${lastLine(first.output)}"`);
-  console.log(`resumed: exit ${again.code}, ends with "${lastLine(again.output)}"`);
-  console.log(
-    `tool calls: ${calls}; requests to the provider: ${turns.length}; largest: ${largest} bytes`,
-  );
-  console.log(
+  say(`Gemini CLI ${version}`);
+  say(`first run: exit ${first.code}, ends with "${lastLine(first.output)}"`);
+  say(`resumed: exit ${again.code}, ends with "${lastLine(again.output)}"`);
+  say(`tool calls: ${calls}; requests to the provider: ${turns.length}; largest: ${largest} bytes`);
+  say(
     `refused as too long: ${upstream.refusals.overflow}; refused as invalid: ${upstream.refusals.invalid.length}`,
   );
-  console.log(
+  say(
     `sessions: ${sessions.length}, ${sideJobs} of them side jobs of the program; edits: ${edits.length}`,
   );
   const isFine =
@@ -143,7 +137,9 @@ try {
     upstream.refusals.invalid.length === 0 &&
     sessions.length === 1 + sideJobs;
   if (!isFine) {
-    console.error(first.output.slice(-2000), again.output.slice(-2000), upstream.refusals.invalid);
+    say(first.output.slice(-2000));
+    say(again.output.slice(-2000));
+    say(JSON.stringify(upstream.refusals.invalid, null, 2));
     process.exitCode = 1;
   }
 } finally {

@@ -42,7 +42,11 @@ function settingsFor(base: string): Readonly<Record<string, ClientSettings>> {
     continue: { file: { path: "config.yaml, under each of models", text: `apiBase: ${v1}` } },
     "ai-sdk": { variables: { ANTHROPIC_BASE_URL: v1, OPENAI_BASE_URL: v1 } },
     langchain: {
-      code: `new ChatAnthropic({ anthropicApiUrl: "${base}" })\nnew ChatOpenAI({ configuration: { baseURL: "${v1}" } })`,
+      code: [
+        `new ChatAnthropic({ anthropicApiUrl: "${base}" })`,
+        `new ChatOpenAI({ configuration: { baseURL: "${v1}" } })`,
+        `new ChatGoogleGenerativeAI({ baseUrl: "${base}" })`,
+      ].join("\n"),
     },
     openai: { variables: { OPENAI_BASE_URL: v1 } },
     anthropic: { variables: { ANTHROPIC_BASE_URL: base } },

@@ -20,22 +20,25 @@ const reminder = /^\s*<system-reminder>/;
 export function essenceOf(role: Message["role"], parts: readonly Part[]): string | null {
   const calls = namedCalls(parts);
   if (calls.length > 0) return hashOf(calls.map((call) => ({ name: call.name, id: idOf(call) })));
-  const given = new Set<string>();
+  const loose = new Set<string>();
   const essentials = parts.flatMap((part): readonly unknown[] => {
-    if (part.kind === "reasoning") return [];
-    if (part.kind === "tool-call") return [{ name: part.name, id: part.id || part.input }];
-    if (part.kind === "tool-result" && part.looseId !== undefined) {
-      // The client may shorten such a result later, or give it twice.
-      const isNew = !given.has(part.looseId);
-      given.add(part.looseId);
-      return isNew ? [{ of: part.looseId }] : [];
-    }
-    if (part.kind !== "text") return [part];
-    const isReminder = role === "user" && reminder.test(part.text);
-    const text = isReminder ? "" : part.text.normalize("NFC").trim();
-    return text === "" ? [] : [text];
+    if (part.kind !== "tool-result" || part.looseId === undefined) return essentialOf(role, part);
+    // The client may shorten such a result later, or give it twice.
+    const isNew = !loose.has(part.looseId);
+    loose.add(part.looseId);
+    return isNew ? [{ of: part.looseId }] : [];
   });
   return essentials.length === 0 ? null : hashOf(essentials);
+}
+
+/** The part in the form that is hashed. Empty if the part is ignored. */
+function essentialOf(role: Message["role"], part: Part): readonly unknown[] {
+  if (part.kind === "reasoning") return [];
+  if (part.kind === "tool-call") return [{ name: part.name, id: part.id || part.input }];
+  if (part.kind !== "text") return [part];
+  const isReminder = role === "user" && reminder.test(part.text);
+  const text = isReminder ? "" : part.text.normalize("NFC").trim();
+  return text === "" ? [] : [text];
 }
 
 /**
