@@ -26,21 +26,20 @@ export interface SessionOptions {
 /** The tenant of the library's own sessions. */
 const libraryTenant = "library";
 
-/** The wires of each provider family. The first wire of a family is the default. */
-const wiresByFamily: ReadonlyMap<string, readonly Wire[]> = new Map([
-  ["anthropic", [wires.anthropic]],
-  ["openai", [wires["openai-chat"], wires["openai-responses"]]],
-  ["gemini", [wires.gemini]],
-]);
+/** The wires of each vendor. The first wire of a vendor is the default. */
+const wiresByVendor: ReadonlyMap<string, readonly Wire[]> = Map.groupBy(
+  Object.values(wires),
+  ({ vendor }) => vendor,
+);
 
 function wireOfProvider(config: Config): WireOfProvider {
   return (provider, wanted) => {
     const settings = new Map(Object.entries(config.providers ?? {})).get(provider);
-    const spoken = wiresByFamily.get(settings?.wire ?? provider);
+    const spoken = wiresByVendor.get(settings?.wire ?? provider);
     if (spoken === undefined)
       throw new PlimsollError(
         "CONFIG_INVALID",
-        `There is no provider "${provider}". Use anthropic, openai or gemini, or configure it under \`providers\` with its \`wire\`.`,
+        `There is no provider "${provider}". Use one of ${[...wiresByVendor.keys()].join(", ")}, or configure it under \`providers\` with its \`wire\`.`,
       );
     const wire = spoken.find(({ name }) => wanted === undefined || name === wanted);
     if (wire !== undefined) return wire;

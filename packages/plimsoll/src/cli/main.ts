@@ -8,6 +8,7 @@ import { Command, CommanderError, InvalidArgumentError } from "commander";
 import type { Flags } from "../config/config.ts";
 import { errorMessage, PlimsollError } from "../message/error.ts";
 import { harmless } from "../text/unseen.ts";
+import { wireNames } from "../wire/format/wire.ts";
 import type { CompactFlags } from "./commands/compact.ts";
 import type { CostFlags } from "./commands/cost.ts";
 import { clients, printEnvironment } from "./commands/env.ts";
@@ -176,10 +177,7 @@ function addCompaction(root: Command): void {
     )
     .option("--budget <tokens>", "maximum number of tokens to keep", countOf)
     .option("--branch <id>", "branch of the session (default: the branch that was sent last)")
-    .option(
-      "--format <name>",
-      "auto, anthropic, openai-chat, openai-responses, gemini (default: auto)",
-    )
+    .option("--format <name>", `auto, ${wireNames.join(", ")} (default: auto)`)
     .option(
       "--jsonl",
       "read cases from standard input and write answers to standard output, one per line",
@@ -232,10 +230,7 @@ function addReplay(root: Command): void {
       shareOf,
     )
     .option("--model <name>", "model whose window and prices are used (default: as recorded)")
-    .option(
-      "--wire <name>",
-      "anthropic, openai-chat, openai-responses, gemini (default: as recorded)",
-    )
+    .option("--wire <name>", `${wireNames.join(", ")} (default: as recorded)`)
     .option("--seconds-per-turn <n>", "time from one request to the next (default: 20)", secondsOf)
     .option("--json", "as JSON")
     .action(async (traces: readonly string[], flags: ReplayFlags) =>

@@ -6,7 +6,9 @@ import type { ToolDefinition } from "../../message/tool.ts";
 import type { BodySlices, Slice } from "./slices.ts";
 import type { Splice } from "./splice.ts";
 
-export type WireName = "anthropic" | "openai-chat" | "openai-responses" | "gemini";
+export const wireNames = ["anthropic", "openai-chat", "openai-responses", "gemini"] as const;
+
+export type WireName = (typeof wireNames)[number];
 
 /** The vendor that owns a wire format. Plimsoll knows the vendor's own servers by this name. */
 export type Vendor = "anthropic" | "openai" | "gemini";
