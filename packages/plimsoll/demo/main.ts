@@ -7,7 +7,7 @@ import { once } from "node:events";
 import { stderr, stdout } from "node:process";
 import { setTimeout as pause } from "node:timers/promises";
 import { onStopSignals, signalCodes } from "../src/cli/console/stop-signals.ts";
-import type { CompactionEndEvent, PlimsollEvent } from "../src/message/event.ts";
+import type { PlimsollEvent } from "../src/message/event.ts";
 import type { Vendor } from "../src/wire/format/wire.ts";
 import { type Flags, readFlags, usage } from "./flags.ts";
 import { type PlayedSession, playSession } from "./player.ts";
@@ -218,19 +218,11 @@ interface Ended {
 async function makeReport(stage: Stage, watched: Watched, ended: Ended): Promise<string> {
   const { program, flags, upstream } = stage;
   const cost = await askApi<CostAnswer>(program, "/api/cost");
-  const receipts = await Promise.all(
-    ended.sessions.map(({ id }) =>
-      askApi<{ readonly items: readonly CompactionEndEvent[] }>(
-        program,
-        `/api/sessions/${id}/receipts`,
-      ),
-    ),
-  );
   return reportText({
     seed: flags.seed,
     ...ended,
     turns: watched.turns,
-    compactions: receipts.flatMap(({ items }) => items),
+    compactions: watched.compactions,
     answered: upstream.answered,
     refusals: upstream.refusals.length,
     lookups: upstream.lookups,
