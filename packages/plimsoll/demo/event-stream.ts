@@ -3,6 +3,7 @@
 import { type EventSourceMessage, EventSourceParserStream } from "eventsource-parser/stream";
 
 export interface ReceivedEvent extends Pick<EventSourceMessage, "id" | "data"> {
+  /** Empty if the event has no name. */
   readonly type: string;
 }
 
@@ -13,6 +14,5 @@ export async function* receivedEvents({ body }: Response): AsyncGenerator<Receiv
   const events = body
     ?.pipeThrough(new TextDecoderStream())
     .pipeThrough(new EventSourceParserStream({ maxBufferSize: eventCharsMax }));
-  for await (const { event: type, id, data } of events ?? [])
-    if (type !== undefined) yield { id, type, data };
+  for await (const { event: type = "", id, data } of events ?? []) yield { id, type, data };
 }

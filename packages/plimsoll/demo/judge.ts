@@ -1,115 +1,73 @@
-/** Checks a request like a strict provider of the Messages wire, and returns the provider's error sentence. */
+/** Checks a request like a strict provider: the rules of its wire, and the rules that all wires share. */
 
-import { type Block, blocksOf, type WireMessage, type WireRequest } from "./wire-forms.ts";
+import { type Asked, firstFault, type Part, type PathFields, type WireForm } from "./wires/form.ts";
 
-const namePattern = /^[a-zA-Z0-9_-]{1,128}$/;
-const marksMax = 4;
+type Judged =
+  | { readonly kind: "valid"; readonly asked: Asked }
+  | { readonly kind: "fault"; readonly sentence: string };
 
-/** Contract: accepts any JSON value. Returns undefined if the request is valid. */
-export function faultIn(body: unknown): string | undefined {
-  if (!isRequest(body)) return "model, max_tokens and messages: Field required";
-  const { messages } = body;
-  return (
-    faultInTools(body) ??
-    faultInRoles(messages) ??
-    firstOf(messages.map((message, index) => faultInMessage(message, index))) ??
-    firstOf(messages.map((_, index) => faultInPairs(messages, index))) ??
-    faultInIds(messages) ??
-    faultInMarks(body)
+/** The strictest pattern of all providers. */
+const namePattern = /^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$/;
+const idPattern = /^[a-zA-Z0-9_-]{1,40}$/;
+
+/** Contract: accepts any JSON value as the body, and never throws. */
+export function judge({ upstream }: WireForm, body: unknown, path: PathFields): Judged {
+  try {
+    const fault = upstream.faultIn(body);
+    if (fault !== undefined) return { kind: "fault", sentence: fault };
+    const asked = upstream.asked(body as object, path);
+    const sentence =
+      faultInTools(asked) ?? faultInTexts(asked) ?? faultInPairs(asked) ?? faultInIds(asked);
+    return sentence === undefined ? { kind: "valid", asked } : { kind: "fault", sentence };
+  } catch (error) {
+    return { kind: "fault", sentence: `the request cannot be read: ${String(error)}` };
+  }
+}
+
+function faultInTools({ tools }: Asked): string | undefined {
+  if (new Set(tools).size < tools.length) return "tools: names must be unique";
+  const wrong = tools.find((name) => !namePattern.test(name));
+  return wrong === undefined ? undefined : `tools: the name ${wrong} is not valid`;
+}
+
+function faultInTexts({ parts }: Asked): string | undefined {
+  if (parts.length === 0) return "at least one message is required";
+  return firstFault(parts, (part, index) =>
+    part.kind === "text" && part.text.trim() === ""
+      ? `part ${index}: text must be non-empty`
+      : undefined,
   );
 }
 
-function isRequest(body: unknown): body is WireRequest {
-  if (typeof body !== "object" || body === null) return false;
-  const { model, max_tokens: most, messages } = body as Partial<WireRequest>;
-  return typeof model === "string" && Number(most) > 0 && Array.isArray(messages);
+/** The results of an answer's calls come directly after the answer, before anything else. */
+function faultInPairs({ parts }: Asked): string | undefined {
+  const open = new Set<string>();
+  let isAnswering = false;
+  const fault = firstFault(parts, (part) => {
+    if (part.kind === "result") {
+      isAnswering = true;
+      return open.delete(part.id) ? undefined : `the result ${part.id} has no call before it`;
+    }
+    const isNextAnswer = isAnswering && isFromModel(part);
+    if (open.size > 0 && (isNextAnswer || !isFromModel(part))) return unanswered(open);
+    isAnswering = false;
+    if (part.kind === "call") open.add(part.id);
+    return undefined;
+  });
+  return fault ?? (open.size > 0 ? unanswered(open) : undefined);
 }
 
-function firstOf(faults: readonly (string | undefined)[]): string | undefined {
-  return faults.find((fault) => fault !== undefined);
+export function isFromModel(part: Part): boolean {
+  return part.kind === "call" || (part.kind === "text" && part.isFromModel);
 }
 
-function faultInTools({ tools = [] }: WireRequest): string | undefined {
-  const names = tools.map(({ name }) => name);
-  if (new Set(names).size < names.length) return "tools: Tool names must be unique.";
-  const wrong = tools.findIndex(
-    ({ name, input_schema: schema }) => !namePattern.test(name) || typeof schema !== "object",
-  );
-  return wrong < 0 ? undefined : `tools.${wrong}: name or input_schema is not valid`;
+function unanswered(open: ReadonlySet<string>): string {
+  return `calls without results directly after them: ${[...open].join(", ")}`;
 }
 
-function faultInRoles(messages: readonly WireMessage[]): string | undefined {
-  if (messages.length === 0) return "messages: at least one message is required";
-  const wrong = messages.findIndex(({ role }, index) =>
-    index % 2 === 0 ? role !== "user" : role !== "assistant",
-  );
-  return wrong < 0 ? undefined : `messages.${wrong}: roles must alternate, beginning with "user"`;
-}
-
-function faultInMessage(message: WireMessage, index: number): string | undefined {
-  const blocks = blocksOf(message);
-  if (blocks.length === 0) return `messages.${index}: all messages must have non-empty content`;
-  const blank = blocks.findIndex((block) => block.type === "text" && block.text.trim() === "");
-  if (blank >= 0) return `messages.${index}.content.${blank}: text must be non-empty`;
-  const strange = blocks.findIndex((block) => !belongs(block, message.role));
-  if (strange >= 0)
-    return `messages.${index}.content.${strange}: unexpected ${blocks[strange]?.type} in a message of role ${message.role}`;
-  const firstOther = blocks.findIndex(({ type }) => type !== "tool_result");
-  const lastResult = blocks.findLastIndex(({ type }) => type === "tool_result");
-  return firstOther >= 0 && lastResult > firstOther
-    ? `messages.${index}: tool_result blocks must come before all other content`
-    : undefined;
-}
-
-function belongs({ type }: Block, role: WireMessage["role"]): boolean {
-  return role === "user"
-    ? ["text", "image", "tool_result"].includes(type)
-    : ["text", "tool_use"].includes(type);
-}
-
-function callIds(message: WireMessage | undefined): readonly string[] {
-  return message === undefined
-    ? []
-    : blocksOf(message).flatMap((block) => (block.type === "tool_use" ? [block.id] : []));
-}
-
-function resultIds(message: WireMessage | undefined): readonly string[] {
-  return message === undefined
-    ? []
-    : blocksOf(message).flatMap((block) =>
-        block.type === "tool_result" ? [block.tool_use_id] : [],
-      );
-}
-
-function faultInPairs(messages: readonly WireMessage[], index: number): string | undefined {
-  const calls = callIds(messages[index]);
-  const answered = new Set(resultIds(messages[index + 1]));
-  const open = calls.find((id) => !answered.has(id));
-  if (open !== undefined)
-    return `messages.${index}: tool_use ids were found without tool_result blocks immediately after: ${open}`;
-  const called = new Set(callIds(messages[index - 1]));
-  const results = resultIds(messages[index]);
-  const stray = results.find((id) => !called.has(id));
-  if (stray !== undefined || new Set(results).size < results.length)
-    return `messages.${index}: unexpected tool_use_id found in tool_result blocks: ${stray ?? "the same twice"}`;
-  return undefined;
-}
-
-function faultInIds(messages: readonly WireMessage[]): string | undefined {
-  const ids = messages.flatMap((message) => callIds(message));
-  if (new Set(ids).size < ids.length) return "messages: tool_use ids must be unique";
-  const wrong = ids.find((id) => !namePattern.test(id));
-  return wrong === undefined ? undefined : `messages: tool_use.id ${wrong} is not valid`;
-}
-
-function faultInMarks({ system, messages, tools = [] }: WireRequest): string | undefined {
-  const blocks: readonly object[] = [
-    ...tools,
-    ...(Array.isArray(system) ? system : []),
-    ...messages.flatMap((message) => blocksOf(message)),
-  ];
-  const marks = blocks.filter((block) => "cache_control" in block).length;
-  return marks > marksMax
-    ? `A maximum of ${marksMax} blocks with cache_control may be provided. Found ${marks}.`
-    : undefined;
+function faultInIds({ parts }: Asked): string | undefined {
+  const ids = parts.flatMap((part) => (part.kind === "call" ? [part.id] : []));
+  if (new Set(ids).size < ids.length) return "the ids of calls must be unique";
+  const wrong = ids.find((id) => !idPattern.test(id));
+  return wrong === undefined ? undefined : `the id ${wrong} of a call is not valid`;
 }

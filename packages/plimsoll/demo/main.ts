@@ -7,21 +7,21 @@ import { once } from "node:events";
 import { stderr, stdout } from "node:process";
 import { setTimeout as pause } from "node:timers/promises";
 import { onStopSignals, signalCodes } from "../src/cli/console/stop-signals.ts";
-import type { CompactionEndEvent, PlimsollEvent } from "../src/message/event.ts";
+import type { PlimsollEvent } from "../src/message/event.ts";
+import type { Vendor } from "../src/wire/format/wire.ts";
 import { type Flags, readFlags, usage } from "./flags.ts";
 import { type PlayedSession, playSession } from "./player.ts";
 import { freePort, makeFolder, type Program, removeFolder, startProgram } from "./program.ts";
 import { askApi, type CostAnswer, reportText, tooLarge } from "./report.ts";
 import { createScreen, grouped, type Screen } from "./screen.ts";
-import { demoModels, type SessionScript, sessionScripts } from "./script.ts";
+import { cast, type SessionScript, sessionScripts } from "./script.ts";
 import { startUpstream, type Upstream } from "./upstream.ts";
 import { type Watched, watchEvents } from "./watch.ts";
+import { wireForms } from "./wires/forms.ts";
 
-/** The windows are small, so that much happens in a short time. */
-const windows: ReadonlyMap<string, number> = new Map([
-  [demoModels.large, 24_000],
-  [demoModels.small, 20_000],
-]);
+const windows: ReadonlyMap<string, number> = new Map(
+  cast.map(({ model, window }) => [model, window]),
+);
 const bufferTokens = 1_000;
 const maxTokens = 2_000;
 const usualPort = 4141;
@@ -101,25 +101,35 @@ function stopOnSignals(cleanUp: () => void): AbortController {
   return stop;
 }
 
+/** Where each vendor's paths begin, after the address of the upstream. */
+const basePaths: Readonly<Record<Vendor, string>> = { anthropic: "", openai: "/v1", gemini: "" };
+
 function configText(upstream: string): string {
-  const models = [...windows].map(
-    ([model, window]) =>
-      `      ${model}: { contextWindow: ${window}, contextWindowBufferTokens: ${bufferTokens} }`,
-  );
   return [
     "# The demo's own configuration. The windows are small, so that much happens in a short time.",
     "providers:",
-    "  anthropic:",
-    "    # The scripted upstream: no key, no network.",
-    `    baseUrl: ${upstream}`,
-    "    models:",
-    ...models,
+    ...Object.entries(basePaths).flatMap(([vendor, base]) => [
+      `  ${vendor}:`,
+      "    # The scripted upstream: no key, no network.",
+      `    baseUrl: ${upstream}${base}`,
+      "    models:",
+      ...modelLines(vendor),
+    ]),
     "# What is said with these words is kept longest.",
     "priority_areas:",
     '  - { name: Rules, priority: 1, patterns: ["never touch", "never run", "you must not"] }',
     '  - { name: To Do List, priority: 1, patterns: ["- [ ]", "TODO:"] }',
     "",
   ].join("\n");
+}
+
+function modelLines(vendor: string): readonly string[] {
+  return cast
+    .filter(({ wire }) => wireForms[wire].vendor === vendor)
+    .map(
+      ({ model, window }) =>
+        `      ${model}: { contextWindow: ${window}, contextWindowBufferTokens: ${bufferTokens} }`,
+    );
 }
 
 async function perform(stage: Stage): Promise<void> {
@@ -208,19 +218,13 @@ interface Ended {
 async function makeReport(stage: Stage, watched: Watched, ended: Ended): Promise<string> {
   const { program, flags, upstream } = stage;
   const cost = await askApi<CostAnswer>(program, "/api/cost");
-  const receipts = await Promise.all(
-    ended.sessions.map(({ id }) =>
-      askApi<{ readonly items: readonly CompactionEndEvent[] }>(
-        program,
-        `/api/sessions/${id}/receipts`,
-      ),
-    ),
-  );
   return reportText({
     seed: flags.seed,
     ...ended,
     turns: watched.turns,
-    compactions: receipts.flatMap(({ items }) => items),
+    compactions: watched.compactions,
+    answered: upstream.answered,
+    refusals: upstream.refusals.length,
     lookups: upstream.lookups,
     cost,
     further: furtherLines(stage, ended.sessions[0]?.id ?? ""),

@@ -22,6 +22,10 @@ export interface ReportInput {
   readonly turns: readonly TurnEndEvent[];
   /** Compactions of all sessions. */
   readonly compactions: readonly CompactionEndEvent[];
+  /** The number of requests that the upstream has answered, for each wire. */
+  readonly answered: ReadonlyMap<string, number>;
+  /** The number of requests that it has refused. */
+  readonly refusals: number;
   readonly lookups: readonly OwnLookup[];
   readonly cost: CostAnswer;
   /** Commands to look further, one line each. */
@@ -97,12 +101,13 @@ function sessionsTable({ sessions, turns, compactions }: ReportInput): string {
       turns.filter(({ session }) => session === id),
       compactions.filter(({ session }) => session === id),
     );
-    return row(script.name, script.agent, figures);
+    return row(script, figures);
   });
   return table([
     [
       "session",
       "agent",
+      "wire",
       "turns",
       "client sent",
       "went out",
@@ -113,16 +118,25 @@ function sessionsTable({ sessions, turns, compactions }: ReportInput): string {
       "limit",
     ],
     ...rows,
-    ...(sessions.length > 1 ? [row("all", "", figuresOf(turns, compactions))] : []),
+    ...(sessions.length > 1
+      ? [row({ name: "all", agent: "", wire: "" }, figuresOf(turns, compactions))]
+      : []),
   ]);
 }
 
-function row(name: string, agent: string, figures: Figures): readonly (string | number)[] {
+interface RowHead {
+  readonly name: string;
+  readonly agent: string;
+  readonly wire: string;
+}
+
+function row({ name, agent, wire }: RowHead, figures: Figures): readonly (string | number)[] {
   const { turns, clientTokens, sentTokens, compactions, largest } = figures;
   const saved = clientTokens - sentTokens;
   return [
     name,
     agent,
+    wire,
     turns,
     clientTokens,
     sentTokens,
@@ -138,7 +152,8 @@ function percent(part: number, whole: number): string {
   return `${whole === 0 ? 0 : ((part / whole) * 100).toFixed(1)} %`;
 }
 
-function summaryLines({ turns, compactions, cost }: ReportInput): readonly string[] {
+function summaryLines(input: ReportInput): readonly string[] {
+  const { turns, compactions, cost } = input;
   const { clientTokens, sentTokens, largest } = figuresOf(turns, compactions);
   const saved = clientTokens - sentTokens;
   const [model] = cost.models;
@@ -148,8 +163,15 @@ function summaryLines({ turns, compactions, cost }: ReportInput): readonly strin
     `Money     ${moneyText(cost.usd)} as the upstream counted; ${moneyText(cost.savedUsd)} saved, estimated at the price of cached input${prices}`,
     `Cache     ${percent(cost.cachedTokens, cost.sentTokens)} of what went out was read from the upstream's cache`,
     `Window    no request went over its limit; the fullest took ${grouped(largest.tokens)} of ${grouped(largest.limit)} tokens (${percent(largest.tokens, largest.limit)})`,
+    validText(input),
     `Compacted ${compactions.length === 1 ? "once" : `${grouped(compactions.length)} times`}${strategiesText(compactions)}`,
   ];
+}
+
+function validText({ answered, refusals }: ReportInput): string {
+  const counts = [...answered].toSorted().map(([wire, count]) => `${wire} ${grouped(count)}`);
+  const refused = refusals === 0 ? "none" : grouped(refusals);
+  return `Valid     the upstream checked every request strictly and refused ${refused}; it answered ${counts.join(", ")}`;
 }
 
 function moneyText(usd: number | null): string {
@@ -171,13 +193,26 @@ function lookupLines(lookups: readonly OwnLookup[]): readonly string[] {
   const recalls = lookups.filter(({ tool }) => tool.endsWith("recall"));
   const reads = lookups.filter((lookup) => !recalls.includes(lookup));
   const found = recalls.filter(({ isFound }) => isFound).length;
-  const shown = [...recalls.slice(0, shownLookups), ...reads.slice(0, shownLookups)];
+  const shown = [recalls, reads].flatMap((kind) => ofAllSessions(kind).slice(0, shownLookups));
   const left = lookups.length - shown.length;
   return [
     `Recalled  the model asked Plimsoll ${grouped(lookups.length)} times for what it did not see any more; ${found} of ${recalls.length} recalls found what was looked for`,
     ...shown.map(lookupLine),
     ...(left > 0 ? [`  … and ${left} more`] : []),
   ];
+}
+
+/** The first lookup of each session, then the second of each, and so on. */
+function ofAllSessions(lookups: readonly OwnLookup[]): readonly OwnLookup[] {
+  const counts = new Map<string, number>();
+  return lookups
+    .map((lookup) => {
+      const place = counts.get(lookup.session) ?? 0;
+      counts.set(lookup.session, place + 1);
+      return { lookup, place };
+    })
+    .toSorted((left, right) => left.place - right.place)
+    .map(({ lookup }) => lookup);
 }
 
 function lookupLine({ session, tool, asked, expected, answer }: OwnLookup): string {

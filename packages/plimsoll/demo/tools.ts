@@ -3,7 +3,7 @@
 export interface DemoTool {
   readonly name: string;
   readonly description: string;
-  readonly input_schema: {
+  readonly schema: {
     readonly type: "object";
     readonly properties: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
     readonly required: readonly string[];
@@ -11,7 +11,7 @@ export interface DemoTool {
   };
 }
 
-type Properties = DemoTool["input_schema"]["properties"];
+type Properties = DemoTool["schema"]["properties"];
 
 function tool(name: string, description: string, properties: Properties): DemoTool {
   const required = Object.keys(properties).filter(
@@ -20,7 +20,7 @@ function tool(name: string, description: string, properties: Properties): DemoTo
   return {
     name,
     description,
-    input_schema: { type: "object", properties, required, additionalProperties: false },
+    schema: { type: "object", properties, required, additionalProperties: false },
   };
 }
 

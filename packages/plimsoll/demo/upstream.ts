@@ -1,17 +1,20 @@
-/** The scripted upstream. It speaks Anthropic Messages on 127.0.0.1, refuses invalid requests, and simulates a cache. */
+/** The scripted upstream. It speaks all wires on 127.0.0.1, refuses invalid requests, and simulates a cache. */
 
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { eventsOf } from "./answer-events.ts";
-import { faultIn } from "./judge.ts";
-import { createModel, type OwnLookup, type Reply, type ScriptedModel } from "./model.ts";
+import type { WireName } from "../src/wire/format/wire.ts";
+import { judge } from "./judge.ts";
+import { createModel, type OwnLookup, type ScriptedModel } from "./model.ts";
 import { createPromptCache, roughTokens } from "./prompt-cache.ts";
-import type { SessionScript } from "./script.ts";
-import type { WireAnswer, WireRequest } from "./wire-forms.ts";
+import { type SessionScript, sessionHeader } from "./script.ts";
+import type { PathFields, Reply, WireForm } from "./wires/form.ts";
+import { formOfPath } from "./wires/forms.ts";
 
 export interface Upstream {
   readonly url: string;
+  /** The number of requests that it answered, for each wire. */
+  readonly answered: ReadonlyMap<WireName, number>;
   /** The errors with which it refused requests. Empty if all is well. */
   readonly refusals: readonly string[];
   readonly lookups: readonly OwnLookup[];
@@ -24,20 +27,30 @@ export interface UpstreamOptions {
   readonly windows: ReadonlyMap<string, number>;
 }
 
+interface Received {
+  readonly form: WireForm;
+  readonly fields: PathFields;
+  readonly session: string;
+  readonly body: unknown;
+}
+
 type Answered =
-  | { readonly kind: "answer"; readonly answer: WireAnswer }
+  | { readonly kind: "answer"; readonly answer: object; readonly isStreamed: boolean }
   | { readonly kind: "refused"; readonly sentence: string };
 
 export async function startUpstream(options: UpstreamOptions): Promise<Upstream> {
   const refusals: string[] = [];
+  const answered = new Map<WireName, number>();
   const models = new Map(options.scripts.map((script) => [script.name, createModel(script)]));
   const answer = answering(models, options.windows);
   const server = createServer((request, response) => {
-    takeBody(request)
-      .then((body) => {
-        const answered = answer(body);
-        if (answered.kind === "refused") refusals.push(answered.sentence);
-        send(response, answered, body);
+    receive(request)
+      .then((received) => {
+        const { wire } = received.form;
+        const result = answer(received);
+        if (result.kind === "refused") refusals.push(`${wire}: ${result.sentence}`);
+        else answered.set(wire, (answered.get(wire) ?? 0) + 1);
+        send(response, received.form, result);
       })
       .catch((error: unknown) => {
         refusals.push(String(error));
@@ -49,6 +62,7 @@ export async function startUpstream(options: UpstreamOptions): Promise<Upstream>
   const { port } = server.address() as AddressInfo;
   return {
     url: `http://127.0.0.1:${port}`,
+    answered,
     refusals,
     get lookups() {
       return [...models.values()].flatMap(({ lookups }) => lookups);
@@ -61,78 +75,65 @@ export async function startUpstream(options: UpstreamOptions): Promise<Upstream>
   };
 }
 
-async function takeBody(request: IncomingMessage): Promise<unknown> {
+async function receive(request: IncomingMessage): Promise<Received> {
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk as Buffer);
-  if (request.url?.split("?")[0] !== "/v1/messages")
+  const found = formOfPath(request.url ?? "");
+  if (found === undefined)
     throw new Error(`The upstream was asked for ${request.url}, which it does not have.`);
-  return JSON.parse(Buffer.concat(chunks).toString("utf8"));
+  const body: unknown = JSON.parse(Buffer.concat(chunks).toString("utf8"));
+  return { ...found, session: String(request.headers[sessionHeader]), body };
 }
 
 function answering(
   models: ReadonlyMap<string, ScriptedModel>,
   windows: ReadonlyMap<string, number>,
-): (body: unknown) => Answered {
+): (received: Received) => Answered {
   const cache = createPromptCache();
-  let answers = 0;
-  return (body) => {
-    const fault = faultIn(body);
-    if (fault !== undefined) return { kind: "refused", sentence: fault };
-    const request = body as WireRequest;
-    const model = models.get(request.metadata?.user_id ?? "");
-    if (model === undefined) return { kind: "refused", sentence: "metadata.user_id: unknown" };
-    const { tokens, cacheRead, cacheWritten } = cache.take(request);
-    const window = windows.get(request.model) ?? 0;
-    if (tokens + request.max_tokens > window)
-      return {
-        kind: "refused",
-        sentence: `input length and \`max_tokens\` exceed context limit: ${tokens} + ${request.max_tokens} > ${window}`,
-      };
-    const content = model.answer(request);
-    answers++;
+  let number = 0;
+  return ({ form, fields, session, body }) => {
+    const judged = judge(form, body, fields);
+    if (judged.kind === "fault") return { kind: "refused", sentence: judged.sentence };
+    const { asked } = judged;
+    const script = models.get(session);
+    if (script === undefined) return { kind: "refused", sentence: `${sessionHeader}: unknown` };
+    const input = cache.take(form, asked.model, body as object);
+    const tokens = input.fresh + input.cacheRead + input.cacheWrite;
+    const { model, maxTokens, isStreamed } = asked;
+    const window = windows.get(model) ?? 0;
+    if (tokens + maxTokens > window)
+      return { kind: "refused", sentence: form.upstream.tooLong({ tokens, maxTokens, window }) };
+    const reply = script.answer(asked);
+    number++;
+    const usage = { ...input, output: outputTokens(reply) };
     return {
       kind: "answer",
-      answer: {
-        id: `msg_demo_${answers}`,
-        type: "message",
-        role: "assistant",
-        model: request.model,
-        content,
-        stop_reason: content.some(({ type }) => type === "tool_use") ? "tool_use" : "end_turn",
-        stop_sequence: null,
-        usage: {
-          input_tokens: tokens - cacheRead - cacheWritten,
-          cache_read_input_tokens: cacheRead,
-          cache_creation_input_tokens: cacheWritten,
-          output_tokens: outputTokens(content),
-        },
-      },
+      answer: form.upstream.answer(reply, { number, model, usage }),
+      isStreamed,
     };
   };
 }
 
-function outputTokens(content: Reply): number {
-  return content.reduce(
-    (sum, block) =>
-      sum + roughTokens(block.type === "text" ? block.text : JSON.stringify(block.input)),
-    0,
+function outputTokens({ text, calls }: Reply): number {
+  return calls.reduce(
+    (sum, { input }) => sum + roughTokens(JSON.stringify(input)),
+    roughTokens(text),
   );
 }
 
-function send(response: ServerResponse, answered: Answered, body: unknown): void {
+function send(response: ServerResponse, { upstream }: WireForm, answered: Answered): void {
   if (answered.kind === "refused") {
-    const error = { type: "invalid_request_error", message: answered.sentence };
     response.writeHead(400, { "content-type": "application/json" });
-    response.end(JSON.stringify({ type: "error", error }));
+    response.end(JSON.stringify(upstream.refusal(answered.sentence)));
     return;
   }
-  if ((body as WireRequest).stream !== true) {
+  if (!answered.isStreamed) {
     response.writeHead(200, { "content-type": "application/json" });
     response.end(JSON.stringify(answered.answer));
     return;
   }
   response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-cache" });
-  for (const { type, data } of eventsOf(answered.answer))
-    response.write(`event: ${type}\ndata: ${JSON.stringify(data)}\n\n`);
+  for (const { type, data } of upstream.events(answered.answer))
+    response.write(`${type === "" ? "" : `event: ${type}\n`}data: ${data}\n\n`);
   response.end();
 }

@@ -8,7 +8,10 @@ export interface Watched {
   /** Oldest first. */
   readonly turns: readonly TurnEndEvent[];
   readonly compactions: readonly CompactionEndEvent[];
-  /** Resolves when that number of turns was announced. Contract: rejects with a sentence after ten seconds. */
+  /**
+   * Resolves when that number of turns was announced, and each compaction among them. A compaction is announced after its turn,
+   * because its receipt takes time. Contract: rejects with a sentence after ten seconds.
+   */
   settled(turns: number): Promise<void>;
 }
 
@@ -36,10 +39,19 @@ export async function watchEvents(options: WatchOptions): Promise<Watched> {
     turns,
     compactions,
     settled: async (expected) => {
-      for (let waited = 0; turns.length < expected; waited += settleStepMs) {
+      const missing = (): readonly TurnEndEvent[] =>
+        turns.filter(
+          ({ outcome, turn: id }) =>
+            outcome === "compacted" && !compactions.some(({ turn }) => turn === id),
+        );
+      for (
+        let waited = 0;
+        turns.length < expected || missing().length > 0;
+        waited += settleStepMs
+      ) {
         if (waited > settleMs)
           throw new Error(
-            `The service announced ${turns.length} of ${expected} turns: see \`plimsoll doctor\`.`,
+            `The service announced ${turns.length} of ${expected} turns; ${missing().length} compactions are missing: see \`plimsoll doctor\`.`,
           );
         await wait(settleStepMs);
       }

@@ -84,15 +84,16 @@ export class Work {
   readonly rows: SeenRow[] = [];
   /** Tickets and rows that the user has already asked about again. */
   readonly asked = new Set<Ticket | SeenRow>();
-  readonly #name: string;
+  readonly #idStart: string;
   #files: Some<ProjectFile>;
   #user: string | undefined;
   #calls = 0;
   #tickets = 0;
 
-  constructor(dice: Dice, name: string) {
+  /** `idStart` is the beginning of the ids of all calls. */
+  constructor(dice: Dice, idStart: string) {
     this.dice = dice;
-    this.#name = name;
+    this.#idStart = idStart;
     this.#files = projectFiles(dice);
   }
 
@@ -131,7 +132,7 @@ export class Work {
 
   #call(name: string, input: ScriptedCall["input"], output: ToolOutput): ScriptedCall {
     this.#calls++;
-    return { id: `toolu_${this.#name}_${this.#calls}`, name, input, output };
+    return { id: `${this.#idStart}_${this.#calls}`, name, input, output };
   }
 
   read({ path, lines, language }: ProjectFile): ScriptedCall {

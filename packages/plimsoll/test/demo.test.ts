@@ -5,13 +5,15 @@ import { readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { faultIn } from "../demo/judge.ts";
+import { judge } from "../demo/judge.ts";
 import { playSession } from "../demo/player.ts";
 import { createPromptCache } from "../demo/prompt-cache.ts";
-import { sessionScripts } from "../demo/script.ts";
+import { cast, type SessionScript, sessionHeader, sessionScripts } from "../demo/script.ts";
 import { startUpstream } from "../demo/upstream.ts";
-import type { WireMessage, WireRequest } from "../demo/wire-forms.ts";
+import type { News, Reply } from "../demo/wires/form.ts";
+import { wireForms } from "../demo/wires/forms.ts";
 import { outputKinds } from "../demo/work.ts";
+import { WIRES, type Wire } from "./harness/json.ts";
 import { makeDataFolder } from "./harness/service.ts";
 import { eventually, within } from "./harness/waiting.ts";
 
@@ -65,7 +67,7 @@ describe("a demo without pauses", () => {
       "--turns",
       "90",
       "--sessions",
-      "3",
+      "5",
       "--seed",
       "4",
       "--data",
@@ -91,14 +93,33 @@ describe("a demo without pauses", () => {
   });
 
   test("reports turns, tokens, money, cache and compactions", () => {
-    expect(numbersIn(/^Report: /).slice(0, 2)).toEqual([3, 90 + 30 + 30]);
+    expect(numbersIn(/^Report: /).slice(0, 2)).toEqual([5, 90 + 4 * 30]);
     const [sent = 0, out = 0, saved = 0] = numbersIn(/^Tokens /);
     expect(sent - out).toBe(saved);
     expect(saved).toBeGreaterThan(sent / 4);
     expect(ended.stdout).toMatch(/^Money {5}\$\d+\.\d\d .*\$\d+\.\d\d saved/m);
     const [cached = 0] = numbersIn(/^Cache /);
     expect(cached).toBeGreaterThan(50);
-    expect(numbersIn(/^Compacted /)[0]).toBeGreaterThan(4);
+    const [compactions = 0] = numbersIn(/^Compacted /);
+    expect(compactions).toBeGreaterThan(4);
+    expect(compactions).toBe(ended.stdout.match(/^\S+ +compacted [\d,]+ → /gm)?.length);
+  });
+
+  test("speaks every wire, and the strict upstream refuses nothing", () => {
+    for (const { topic, agent, wire } of cast)
+      expect(ended.stdout).toMatch(new RegExp(`^ {2}${topic} +${agent} +${wire} +\\d`, "m"));
+    const line = /^Valid .* refused none; it answered (.*)$/m.exec(ended.stdout)?.[1] ?? "";
+    const counts = Object.fromEntries(
+      line.split(", ").map((text) => [text.split(" ")[0], Number(text.split(" ")[1])]),
+    );
+    expect(Object.keys(counts).toSorted()).toEqual(WIRES.toSorted());
+    // A turn is a request at least.
+    for (const wire of WIRES) expect(counts[wire]).toBeGreaterThanOrEqual(30);
+  });
+
+  test("compacts on every wire", () => {
+    for (const { topic } of cast)
+      expect(ended.stdout).toMatch(new RegExp(`^${topic} +compacted [\\d,]+ → `, "m"));
   });
 
   test("no request went over its limit", () => {
@@ -185,6 +206,7 @@ describe("the script", () => {
     expect(new Set(scripts.map(({ agent }) => agent))).toEqual(
       new Set(["coder", "reviewer", "docs"]),
     );
+    expect(new Set(scripts.slice(0, 4).map(({ wire }) => wire))).toEqual(new Set(WIRES));
     expect(scripts.some(({ priority }) => priority === 1)).toBe(true);
     expect(new Set(scripts.map(({ isStreamed }) => isStreamed))).toEqual(new Set([true, false]));
   });
@@ -209,108 +231,219 @@ describe("the script", () => {
   });
 });
 
-describe("the client", () => {
-  const scripts = sessionScripts({ seed: 1, turns: 30, sessions: 1 });
-  const windows = new Map([["claude-sonnet-4-5", 1_000_000]]);
+/** A session of the script that speaks this wire. */
+function speaking(wire: Wire, options: { readonly seed?: number; readonly turns?: number } = {}) {
+  const scripts = sessionScripts({ seed: 1, turns: 90, sessions: 4, ...options });
+  const script = scripts.find((one) => one.wire === wire);
+  if (script === undefined) throw new Error(`Nobody speaks ${wire}.`);
+  return script;
+}
 
-  async function playFrom(seed: number): Promise<number> {
-    const upstream = await startUpstream({ scripts, windows });
+describe.each(WIRES)("the client on %s", (wire) => {
+  async function play(script: SessionScript, known: SessionScript): Promise<number> {
+    const windows = new Map([[script.model, 1_000_000]]);
+    const upstream = await startUpstream({ scripts: [known], windows });
     let turns = 0;
-    const [script] = sessionScripts({ seed, turns: 30, sessions: 1 });
-    if (script === undefined) throw new Error("There is no script.");
     const onTurn = (): void => void turns++;
     const { signal } = new AbortController();
     try {
       await playSession(script, { url: upstream.url, paceMs: 0, maxTokens: 100, signal, onTurn });
       expect(upstream.refusals).toEqual([]);
+      expect([...upstream.answered]).toEqual([[wire, turns]]);
     } finally {
       await upstream.close();
     }
     return turns;
   }
 
-  test("plays its script to the end, and the upstream has nothing against it", async () => {
-    expect(await playFrom(1)).toBe(30);
+  test.each([true, false])("plays its script to the end (streamed: %s)", async (isStreamed) => {
+    const script = { ...speaking(wire), isStreamed };
+    expect(await play(script, script)).toBe(script.steps.length);
   });
 
   test("notices an answer that the model did not give", async () => {
-    await expect(playFrom(2)).rejects.toThrow(/^Turn 1 of .* brought another answer/);
+    await expect(play(speaking(wire), speaking(wire, { seed: 2 }))).rejects.toThrow(
+      /^Turn \d+ of .* brought another answer/,
+    );
+  });
+
+  test("notices a stream that ends too early", () => {
+    const { client, upstream } = wireForms[wire];
+    const events = upstream.events(upstream.answer({ text: "Aye.", calls: [] }, frame));
+    expect(() => client.joined(events.slice(0, -1))).toThrow(/ended before/);
   });
 });
 
-const call = { type: "tool_use", id: "a", name: "look", input: {} } as const;
-const result = { type: "tool_result", tool_use_id: "a", content: "seen" } as const;
-const hello: WireMessage = { role: "user", content: "Hello." };
-const calling: WireMessage = { role: "assistant", content: [call] };
+const look = { id: "a", name: "read_file", input: {} };
+const usage = { fresh: 1, cacheRead: 0, cacheWrite: 0, output: 1 };
+const frame = { number: 1, model: "any", usage };
+const output = { kind: "note", content: "seen" } as const;
 
-function request(...messages: readonly WireMessage[]): WireRequest {
-  return { model: "claude-sonnet-4-5", max_tokens: 10, messages };
+/** What is said in a conversation: news from the client, or a reply of the model. */
+type Said = Partial<News> | Reply;
+
+/** The messages of a conversation, as the client of a wire would send them. */
+function messagesOf(wire: Wire, ...talk: readonly Said[]): readonly object[] {
+  const { client, upstream } = wireForms[wire];
+  return talk.flatMap((said, index) =>
+    "text" in said
+      ? client.kept(upstream.answer(said, { ...frame, number: index }))
+      : client.messagesOf({ calls: [], user: undefined, ...said }),
+  );
 }
 
-describe("the upstream", () => {
-  test.each<[string, unknown, RegExp | undefined]>([
-    ["a question", request(hello), undefined],
+function bodyOf(wire: Wire, messages: readonly object[]): object {
+  const { model } = speaking(wire, { turns: 8 });
+  const said = { model, maxTokens: 100, isStreamed: true, system: "Be brief.", messages };
+  return wireForms[wire].client.body(said);
+}
+
+function faultIn(wire: Wire, body: unknown): string | undefined {
+  const judged = judge(wireForms[wire], body, {});
+  return judged.kind === "fault" ? judged.sentence : undefined;
+}
+
+const hello: Said = { user: "Hello." };
+const calling: Said = { text: "", calls: [look] };
+const seen: Said = { calls: [{ ...look, output }] };
+
+describe.each(WIRES)("the upstream on %s", (wire) => {
+  test.each<[string, readonly Said[]]>([
+    ["a question", [hello]],
+    ["a call and its result", [hello, calling, seen]],
+    ["a result and a question", [hello, calling, { ...seen, ...hello }]],
     [
-      "a call and its result",
-      request(hello, calling, { role: "user", content: [result] }),
-      undefined,
+      "a picture",
+      [hello, calling, { calls: [{ ...look, output: { kind: "image", content: "iVBORw0KGgo" } }] }],
     ],
-    ["no messages", request(), /at least one message/],
-    ["two of the same role", request(hello, hello), /must alternate/],
-    ["a call without its result", request(hello, calling, hello), /without tool_result/],
-    [
-      "a result without its call",
-      request({ role: "user", content: [result] }),
-      /unexpected tool_use_id/,
-    ],
-    [
-      "a result behind a text",
-      request(hello, calling, { role: "user", content: [{ type: "text", text: "So" }, result] }),
-      /must come before/,
-    ],
-    ["an empty text", request({ role: "user", content: " " }), /non-empty/],
-    ["no request at all", null, /Field required/],
-  ])("judges %s", (_, body, expected) => {
-    const fault = faultIn(body);
-    if (expected === undefined) expect(fault).toBeUndefined();
-    else expect(fault).toMatch(expected);
+  ])("takes %s", (_, talk) => {
+    expect(faultIn(wire, bodyOf(wire, messagesOf(wire, ...talk)))).toBeUndefined();
+  });
+
+  test.each<[string, readonly Said[]]>([
+    ["a conversation without messages", []],
+    ["a call without its result", [hello, calling]],
+    ["a call that is answered too late", [hello, calling, hello, { text: "So?", calls: [] }, seen]],
+    ["a result without its call", [hello, { text: "Well.", calls: [] }, seen]],
+    ["a result before its call", [seen, calling]],
+    ["the same id twice", [hello, calling, seen, calling, seen]],
+    ["an empty text", [{ user: " " }]],
+  ])("refuses %s", (_, talk) => {
+    expect(faultIn(wire, bodyOf(wire, messagesOf(wire, ...talk)))).toEqual(expect.any(String));
+  });
+
+  test("refuses what is no request at all", () => {
+    for (const body of [null, "Hello.", [], {}])
+      expect(faultIn(wire, body)).toMatch(/required|missing|not specified/i);
+    for (const message of [null, "Hello.", {}])
+      expect(faultIn(wire, bodyOf(wire, [message as object, ...messagesOf(wire, hello)]))).toEqual(
+        expect.any(String),
+      );
   });
 
   test("refuses what is wrong, and what does not fit, and remembers both", async () => {
-    const scripts = sessionScripts({ seed: 1, turns: 8, sessions: 1 });
-    const windows = new Map([["claude-sonnet-4-5", 500]]);
-    const upstream = await startUpstream({ scripts, windows });
-    const send = (body: unknown): Promise<Response> =>
-      fetch(`${upstream.url}/v1/messages`, { method: "POST", body: JSON.stringify(body) });
+    const script = speaking(wire, { turns: 8 });
+    const windows = new Map([[script.model, 2_500]]);
+    const upstream = await startUpstream({ scripts: [script], windows });
+    const send = async (...talk: readonly Said[]): Promise<number> => {
+      const { client } = wireForms[wire];
+      const url = `${upstream.url}${client.path(script.model, true)}`;
+      const body = JSON.stringify(bodyOf(wire, messagesOf(wire, ...talk)));
+      const headers = { [sessionHeader]: script.name };
+      return (await fetch(url, { method: "POST", headers, body })).status;
+    };
     try {
-      const metadata = { user_id: scripts[0]?.name ?? "" };
-      const long: WireMessage = { role: "user", content: "word ".repeat(600) };
-      expect((await send({ ...request(hello), metadata })).status).toBe(200);
-      expect((await send(request(hello, hello))).status).toBe(400);
-      expect((await send({ ...request(long), metadata })).status).toBe(400);
+      expect(await send(hello)).toBe(200);
+      expect(await send(hello, calling)).toBe(400);
+      expect(await send({ user: "word ".repeat(2_600) })).toBe(400);
       expect(upstream.refusals).toEqual([
-        expect.stringContaining("must alternate"),
-        expect.stringContaining("exceed context limit"),
+        expect.stringContaining(`${wire}: `),
+        expect.stringMatching(/exceed|maximum context length/),
       ]);
     } finally {
       await upstream.close();
     }
   });
 
-  test("reads from its cache what stood before a mark of the last request, and no more", () => {
+  test("reads from its cache what the last request contained, and no more", () => {
     const cache = createPromptCache();
-    const marked = (text: string): WireMessage => ({
-      role: "user",
-      content: [{ type: "text", text, cache_control: { type: "ephemeral" } }],
-    });
-    const first = "first ".repeat(2_000);
-    const before = cache.take(request(marked(first)));
-    expect(before).toMatchObject({ cacheRead: 0, cacheWritten: before.tokens });
-    const reply: WireMessage = { role: "assistant", content: "Aye." };
-    const after = cache.take(request({ role: "user", content: first }, reply, marked("And now?")));
-    expect(after.cacheRead).toBe(before.tokens);
-    expect(after.cacheRead + after.cacheWritten).toBe(after.tokens);
-    const changed = cache.take(request(marked(`Other ${first}`)));
-    expect(changed.cacheRead).toBe(0);
+    const { model } = speaking(wire, { turns: 8 });
+    const take = (...talk: readonly Said[]) =>
+      cache.take(wireForms[wire], model, bodyOf(wire, messagesOf(wire, ...talk)));
+    const first: Said = { user: "first ".repeat(6_000) };
+    const before = take(first);
+    expect(before.cacheRead).toBe(0);
+    const after = take(first, { text: "Aye.", calls: [] }, { user: "And now?" });
+    // Providers without cache marks count in steps of 128 tokens.
+    const whole = before.fresh + before.cacheWrite;
+    expect(after.cacheRead).toBeGreaterThan(whole - 128);
+    expect(after.cacheRead).toBeLessThanOrEqual(whole);
+    expect(take({ user: `Other ${first.user}` }).cacheRead).toBeLessThan(whole / 4);
+  });
+});
+
+/** The rules that only one provider has. */
+describe("the upstream", () => {
+  const conversation = (wire: Wire, ...talk: readonly Said[]): object[] => [
+    ...messagesOf(wire, hello, ...talk),
+  ];
+
+  test.each<[string, Wire, readonly object[], RegExp]>([
+    [
+      "two messages of the same role",
+      "anthropic",
+      conversation("anthropic", hello),
+      /must alternate/,
+    ],
+    [
+      "a picture in a message of a tool",
+      "openai-chat",
+      conversation("openai-chat", calling, seen).with(2, {
+        role: "tool",
+        tool_call_id: "a",
+        content: [{ type: "image_url", image_url: { url: "data:" } }],
+      }),
+      /must be text/,
+    ],
+    [
+      "a call without its reasoning",
+      "openai-responses",
+      conversation("openai-responses", calling, seen).toSpliced(1, 1),
+      /without its required 'reasoning' item/,
+    ],
+    [
+      "reasoning without its call",
+      "openai-responses",
+      conversation("openai-responses", calling, seen).toSpliced(2, 2),
+      /without its required following item/,
+    ],
+    [
+      "a call without its signature",
+      "gemini",
+      conversation("gemini", calling, seen).with(1, {
+        role: "model",
+        parts: [{ functionCall: { id: "a", name: "read_file", args: {} } }],
+      }),
+      /missing a thought_signature/,
+    ],
+    [
+      "the signature of another call",
+      "gemini",
+      conversation("gemini", calling, seen).with(1, {
+        role: "model",
+        parts: [
+          { functionCall: { id: "a", name: "read_file", args: {} }, thoughtSignature: "b3RoZXI=" },
+        ],
+      }),
+      /Corrupted thought signature/,
+    ],
+    [
+      "a call of a function that is not declared",
+      "gemini",
+      conversation("gemini", { text: "", calls: [{ ...look, name: "fly" }] }),
+      /is not declared/,
+    ],
+  ])("refuses %s", (_, wire, messages, expected) => {
+    expect(faultIn(wire, bodyOf(wire, messages))).toMatch(expected);
   });
 });

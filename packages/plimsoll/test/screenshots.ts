@@ -38,7 +38,7 @@ interface Studio {
 async function main(): Promise<void> {
   const [browser, demo] = await Promise.all([
     startBrowser(),
-    startDemo({ turns: 110, sessions: 6, seed: 3, pace: 220 }),
+    startDemo({ turns: 110, sessions: 6, seed: 10, pace: 220 }),
   ]);
   const studio: Studio = {
     browser,
