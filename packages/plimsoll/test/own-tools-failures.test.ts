@@ -50,7 +50,7 @@ function failure(wire: Wire, status: number): Answer {
 }
 
 function early(kind: "cut" | "end" | "hang", afterEvents = 5): Reply {
-  const words = text("The first ", "and second ", "and the third ", "and the last.");
+  const words = text("The first ", "and second ", "and third ", "and fourth ", "and fifth ", "and the last.");
   return { ...reply(words), early: { kind, afterEvents } };
 }
 

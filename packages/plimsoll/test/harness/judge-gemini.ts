@@ -290,7 +290,7 @@ function judgeNames({ tools }: Body, places: readonly Place[]): Finding[] {
     ...(declared.length === 0 ? [] : named)
       .filter(({ name }) => !declared.some((known) => known === name))
       .map(({ name }) => ({
-        rule: "undeclared",
+        rule: "G5",
         message: `${INVALID} (The function ${String(name)} is not declared.)`,
       })),
     ...ids
