@@ -9,7 +9,13 @@ const named = process.argv.slice(2);
 const git = (...words) => execFileSync("git", words, { cwd: root, encoding: "utf8" });
 
 /** Test files that try harder in a soak run. */
-const longer = git("grep", "-lE", "harness/effort.ts", "--", "packages/plimsoll/**/*.test.ts")
+const longer = git(
+  "grep",
+  "-lE",
+  "harness/effort.ts|waysOf",
+  "--",
+  "packages/plimsoll/**/*.test.ts",
+)
   .split("\n")
   .filter((file) => file !== "");
 const files = longer.filter(

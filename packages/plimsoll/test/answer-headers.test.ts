@@ -3,8 +3,10 @@ import { describe, expect, test, vi } from "vitest";
 import { call, reply, text } from "./harness/answer.ts";
 import type { JsonObject } from "./harness/json.ts";
 import { clientOn, OwnStage } from "./harness/own-stage.ts";
-import { WAYS } from "./harness/own-told.ts";
+import { waysOf } from "./harness/own-told.ts";
 import { providersAt, usualModels } from "./harness/wires.ts";
+
+const WAYS = waysOf("streamed");
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 

@@ -65,7 +65,9 @@ const BEHAVIOURS: Readonly<Record<string, Answer>> = {
 
 function early(kind: "hang" | "cut" | "end"): Answer {
   return {
-    ...reply(text("The first ", "and second ", "and third ", "and fourth ", "and fifth ", "and the last.")),
+    ...reply(
+      text("The first ", "and second ", "and third ", "and fourth ", "and fifth ", "and the last."),
+    ),
     early: { kind, afterEvents: 5 },
   };
 }

@@ -31,7 +31,7 @@ import { pause, within } from "./harness/waiting.ts";
 import { providersAt } from "./harness/wires.ts";
 
 const SEED = seedOr(9);
-const KILLS_COUNT = effort(8, 40);
+const KILLS_COUNT = effort(5, 40);
 const CONVERSATIONS_COUNT = 8;
 /** A conversation that has grown to this many messages makes room for a new one. */
 const MESSAGES_MAX = 40;

@@ -11,7 +11,7 @@ import { eventsOf } from "./harness/own-events.ts";
 import { callsIn, isOwnName, resultsIn, toolNamesIn } from "./harness/own-judge.ts";
 import { clientOn, type OwnClient, OwnStage, type Step } from "./harness/own-stage.ts";
 import { bodyIn } from "./harness/own-talk.ts";
-import { ENDS, lookUp, resultOf, told, WAYS, type Way } from "./harness/own-told.ts";
+import { ENDS, lookUp, resultOf, told, type Way, waysOf } from "./harness/own-told.ts";
 import { modelHeaders } from "./harness/raw-client.ts";
 import { readAnswer } from "./harness/reading.ts";
 import type { ScriptRequest } from "./harness/upstream.ts";
@@ -22,6 +22,8 @@ import {
   providersAt,
   usualModels,
 } from "./harness/wires.ts";
+
+const WAYS = waysOf("streamed");
 
 const READS_MAX = 30;
 

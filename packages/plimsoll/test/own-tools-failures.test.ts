@@ -16,9 +16,11 @@ import { type JsonObject, WIRES, type Wire } from "./harness/json.ts";
 import { geminiError, overflowBody, overflowEvents } from "./harness/overflow.ts";
 import { eventsOf } from "./harness/own-events.ts";
 import { clientOn, memoryBytes, OwnStage, type Step, socketsCount } from "./harness/own-stage.ts";
-import { ENDS, lookUp, told, WAYS, type Way } from "./harness/own-told.ts";
+import { ENDS, lookUp, told, type Way, waysOf } from "./harness/own-told.ts";
 import { modelHeaders, pathFor, textFor } from "./harness/raw-client.ts";
 import { eventually, pause, within } from "./harness/waiting.ts";
+
+const WAYS = waysOf("whole");
 
 const CLOSED_LIMIT_MS = 2_000;
 /** The service waits up to 2.5 s for connections that a client opened and has not used. */
@@ -50,7 +52,14 @@ function failure(wire: Wire, status: number): Answer {
 }
 
 function early(kind: "cut" | "end" | "hang", afterEvents = 5): Reply {
-  const words = text("The first ", "and second ", "and third ", "and fourth ", "and fifth ", "and the last.");
+  const words = text(
+    "The first ",
+    "and second ",
+    "and third ",
+    "and fourth ",
+    "and fifth ",
+    "and the last.",
+  );
   return { ...reply(words), early: { kind, afterEvents } };
 }
 

@@ -25,7 +25,7 @@ import { MODELS, providersAt } from "./harness/wires.ts";
 
 /** Another one makes other conversations. */
 const SEED = seedOr(0);
-const TURNS_COUNT = effort(100, 167);
+const TURNS_COUNT = effort(85, 167);
 const WINDOW_TOKENS = 8_000;
 const OUTPUT_TOKENS_MAX = 500;
 const BUFFER_TOKENS = 300;

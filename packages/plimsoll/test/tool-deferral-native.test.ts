@@ -20,9 +20,11 @@ import { judgeResponses } from "./harness/judge-responses.ts";
 import { judgeOwn, resultsIn, toolNamesIn } from "./harness/own-judge.ts";
 import { clientOn, type OwnClient, OwnStage } from "./harness/own-stage.ts";
 import { bodyIn } from "./harness/own-talk.ts";
-import { ENDS, lookUp, resultOf, told, WAYS } from "./harness/own-told.ts";
+import { ENDS, lookUp, resultOf, told, waysOf } from "./harness/own-told.ts";
 import { OWNER_TOKEN } from "./harness/service.ts";
 import { BUILT_INS, callableIn, mcpTools, onWire } from "./harness/tool-catalogue.ts";
+
+const WAYS = waysOf("whole");
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 

@@ -16,10 +16,12 @@ import { WIRES } from "./harness/json.ts";
 import { toolNamesIn } from "./harness/own-judge.ts";
 import { clientOn, OwnStage } from "./harness/own-stage.ts";
 import { bodyIn } from "./harness/own-talk.ts";
-import { ENDS, lookUp, resultOf, told, WAYS } from "./harness/own-told.ts";
+import { ENDS, lookUp, resultOf, told, waysOf } from "./harness/own-told.ts";
 import { OWNER_TOKEN, readEdits } from "./harness/service.ts";
 import { BUILT_INS, type GivenTool, mcpTools, onWire } from "./harness/tool-catalogue.ts";
 import { forcedChoice } from "./harness/wires.ts";
+
+const WAYS = waysOf("streamed");
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 

@@ -58,7 +58,7 @@ async function afterCuts(wire: Wire, property: (talk: CutTalk) => Promise<void>)
         await plimsoll.close();
       }
     }),
-    tries({ runs: 3, soak: 16, seed }),
+    tries({ runs: 2, soak: 16, seed }),
   );
 }
 

@@ -41,7 +41,7 @@ async function holds(
         await plimsoll.close();
       }
     }),
-    tries({ runs: 3, soak: 18, seed }),
+    tries({ runs: 2, soak: 18, seed }),
   );
 }
 
@@ -147,7 +147,7 @@ describe.each(WIRES)("%s", (wire) => {
         expect(new Set(passed.map(({ turn }) => turn.session)).size).toBe(1);
         expectStable(passed, generated.hasMarks);
       }),
-      tries({ runs: 3, soak: 18, seed }),
+      tries({ runs: 2, soak: 18, seed }),
     );
   });
 });

@@ -118,7 +118,7 @@ describe.each(WIRES)("%s", (wire) => {
           }
         }),
       ),
-      tries({ runs: 3, soak: 12, seed: 20261115 }),
+      tries({ runs: 2, soak: 12, seed: 20261115 }),
     );
     expect(replaced).toBeGreaterThan(20);
   });

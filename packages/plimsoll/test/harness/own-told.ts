@@ -3,16 +3,29 @@
 import { call } from "./answer.ts";
 import type { CallPart } from "./answer-parts.ts";
 import type { UpstreamRequest } from "./answer-writer.ts";
+import { isSoak } from "./effort.ts";
 import { callsOf, partsOf } from "./gemini-contents.ts";
 import { isObject, isString, type JsonObject, objects, WIRES, type Wire } from "./json.ts";
 import { resultsIn } from "./own-judge.ts";
 import { bodyIn } from "./own-talk.ts";
 
-export const WAYS = WIRES.flatMap((wire) => [
+/** Every wire, with whole and with streamed answers. */
+const ALL_WAYS = WIRES.flatMap((wire) => [
   { name: `${wire} whole`, wire, isStreamed: false },
   { name: `${wire} streamed`, wire, isStreamed: true },
 ]);
-export type Way = (typeof WAYS)[number];
+export type Way = (typeof ALL_WAYS)[number];
+
+/**
+ * The ways that a suite tries: all of them in a soak run, otherwise one for each wire. Two suites with another `first` try both ways
+ * of every wire between them.
+ */
+export function waysOf(first: "whole" | "streamed"): readonly Way[] {
+  return ALL_WAYS.filter(({ wire, isStreamed }) => {
+    const isTurned = WIRES.indexOf(wire) % 2 === 1;
+    return isSoak || isStreamed === ((first === "streamed") !== isTurned);
+  });
+}
 
 /** Each wire's mark for the end of an answer. */
 export const ENDS: Readonly<Record<Wire, string>> = {

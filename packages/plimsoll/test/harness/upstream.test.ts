@@ -68,7 +68,7 @@ const JUDGES: readonly Judge[] = [
     wire: "gemini",
     judge: (body, issued, model = "") =>
       judgeGemini(body, { model, route: "generateContent" }, issued),
-    rules: ["G1", "G2", "G3", "G4"],
+    rules: ["G1", "G2", "G3", "G4", "G5"],
     unseen: [],
   },
 ];
