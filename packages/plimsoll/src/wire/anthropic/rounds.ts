@@ -9,8 +9,7 @@ import {
   stringOr,
 } from "../../message/json.ts";
 import { noteTexts } from "../../text/for-models.ts";
-import { parseJson, readSlices, type Slice } from "../format/slices.ts";
-import { applySplices, elementsRange } from "../format/splice.ts";
+import { withoutLastParts } from "../format/last-parts.ts";
 import type { IsOwn, RoundMerger, StreamEvent, WireRounds } from "../format/wire.ts";
 import { textBlock, thoughts } from "./cache.ts";
 
@@ -195,18 +194,9 @@ function withoutOwnCalls(messages: readonly JsonObject[], isOwn: IsOwn): readonl
 
 /** Removes thinking from the end of a message, because the call that followed the thinking was removed. */
 function withoutLookups(message: Uint8Array): Uint8Array {
-  const blocks = readSlices(message).elements.get("content") ?? [];
-  const isThought = (slice: Slice): boolean => {
-    const block = parseJson(message, slice);
-    return isObject(block) && thoughts.has(stringOr(block["type"], ""));
-  };
-  const last = blocks.findLastIndex((slice) => !isThought(slice));
-  const [first, end] = [blocks[0], blocks.at(-1)];
-  if (first === undefined || end === undefined || last === blocks.length - 1) return message;
-  if (last < 0) {
-    const text = JSON.stringify(textBlock({ text: noteTexts.onlyLookedUp }));
-    return applySplices(message, [{ start: first.start, end: end.end, text }]);
-  }
-  const range = elementsRange(blocks, last + 1, blocks.length - 1);
-  return range === undefined ? message : applySplices(message, [{ ...range, text: "" }]);
+  return withoutLastParts(message, {
+    field: "content",
+    isRemoved: (block) => isObject(block) && thoughts.has(stringOr(block["type"], "")),
+    instead: textBlock({ text: noteTexts.onlyLookedUp }),
+  });
 }

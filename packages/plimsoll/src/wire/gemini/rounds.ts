@@ -8,8 +8,9 @@ import {
   parseObject,
 } from "../../message/json.ts";
 import { noteTexts } from "../../text/for-models.ts";
+import { withoutLastParts } from "../format/last-parts.ts";
 import { parseJson, readSlices, type Slice } from "../format/slices.ts";
-import { applySplices, elementsRange } from "../format/splice.ts";
+import { applySplices } from "../format/splice.ts";
 import type { IsOwn, RoundMerger, StreamEvent, WireRounds } from "../format/wire.ts";
 import { calledIn } from "./answer.ts";
 import { fieldOf, listOf } from "./fields.ts";
@@ -240,27 +241,17 @@ function withoutOwnCalls(messages: readonly JsonObject[], isOwn: IsOwn): readonl
  * had the signature of the answer, the first call that is left gets the word that Google accepts in place of a signature.
  */
 function withoutLookups(message: Uint8Array, inner: readonly Uint8Array[]): Uint8Array {
-  const left = withoutLastThoughts(message);
+  const left = withoutLastParts(message, {
+    field: "parts",
+    isRemoved: isThought,
+    instead: { text: noteTexts.onlyLookedUp },
+  });
   return inner.some((bytes) => isSigned(firstCall(bytes)?.json)) ? withSignedCall(left) : left;
 }
 
-function withoutLastThoughts(message: Uint8Array): Uint8Array {
-  const parts = readSlices(message).elements.get("parts") ?? [];
-  const isThought = (index: number): boolean => {
-    const slice = parts[index];
-    const part = slice && parseJson(message, slice);
-    if (!isObject(part)) return false;
-    return part["thought"] === true || (part["text"] === "" && isSigned(part));
-  };
-  const last = parts.findLastIndex((_, index) => !isThought(index));
-  const [first, end] = [parts[0], parts.at(-1)];
-  if (first === undefined || end === undefined || last === parts.length - 1) return message;
-  if (last < 0) {
-    const text = JSON.stringify({ text: noteTexts.onlyLookedUp });
-    return applySplices(message, [{ start: first.start, end: end.end, text }]);
-  }
-  const range = elementsRange(parts, last + 1, parts.length - 1);
-  return range === undefined ? message : applySplices(message, [{ ...range, text: "" }]);
+function isThought(part: JsonValue): boolean {
+  if (!isObject(part)) return false;
+  return part["thought"] === true || (part["text"] === "" && isSigned(part));
 }
 
 function isSigned(part: JsonObject | undefined): boolean {
