@@ -297,7 +297,7 @@ describe("routes", () => {
   test.each([
     { path: "/nope" },
     { path: "/v2/messages", method: "POST" },
-    { path: "/v1beta2/models" },
+    { path: "/v2/models" },
     { path: "/api/nope", headers: BEARER },
     { path: "/api/sessions/nope", headers: BEARER },
     { path: "/api/sessions/nope/log", headers: BEARER },

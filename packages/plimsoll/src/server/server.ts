@@ -8,7 +8,7 @@ import { BoundedMap } from "../bounds/bounded-map.ts";
 import type { Config } from "../config/schema.ts";
 import type { Engine } from "../engine.ts";
 import { errorMessage, PlimsollError } from "../message/error.ts";
-import type { Vendor } from "../wire/format/wire.ts";
+import type { Vendor, Wire } from "../wire/format/wire.ts";
 import { baseUrls } from "../wire/vendors.ts";
 import { wires } from "../wire/wires.ts";
 import { loadDashboard } from "./dashboard.ts";
@@ -178,18 +178,19 @@ async function handle(
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  const routed = routeRequest({
-    method: request.method ?? "GET",
-    url: request.url ?? "/",
-    headers: request.headers,
-    providers: service.providers,
-    ownAreas,
-  });
-  const wire = "wire" in routed.route ? wires[routed.route.wire] : undefined;
+  let wire: Wire | undefined;
   response.on("error", (error) =>
     service.warn(`An answer could not be sent: ${errorMessage(error)}`),
   );
   try {
+    const routed = routeRequest({
+      method: request.method ?? "GET",
+      url: request.url ?? "/",
+      headers: request.headers,
+      providers: service.providers,
+      ownAreas,
+    });
+    wire = "wire" in routed.route ? wires[routed.route.wire] : undefined;
     checkOrigin(request, service.access);
     refuseWebSocket(request);
     await answer(service, routed, { request, response });

@@ -26,11 +26,11 @@ export interface ModelPath {
 
 /**
  * Matches a path of Google's API: any version, then the model, then the method. Vertex AI has the project and the place before the
- * model. A tuned model has its kind in its name.
+ * model, or only the publisher. A tuned model and an endpoint have their kind in their name.
  */
 const geminiPath = (method: string): RegExp =>
   new RegExp(
-    `^/v\\d\\w*/(?:projects/[^/]+/locations/[^/]+/publishers/[^/]+/)?(?:models/([^/:]+)|(tunedModels/[^/:]+)):${method}$`,
+    `^/v\\d\\w*/(?:projects/[^/]+/locations/[^/]+/)?(?:publishers/[^/]+/)?(?:models/([^/:]+)|((?:tunedModels|endpoints)/[^/:]+)):${method}$`,
   );
 
 const geminiPaths: readonly ModelPath[] = ["generateContent", "streamGenerateContent"].map(
@@ -73,26 +73,45 @@ export function readModelPath(
   path: string,
   query: URLSearchParams,
 ): AskedPath | undefined {
-  for (const known of modelPaths) {
-    if (known.vendor !== vendor) continue;
-    const match = known.pattern?.exec(path);
-    if (known.pattern === undefined ? known.path !== path : match === null) continue;
-    const model = match?.[1] ?? match?.[2];
-    const isArray = path.endsWith(":streamGenerateContent") && query.get("alt") !== "sse";
+  const isArray = path.endsWith(":streamGenerateContent") && query.get("alt") !== "sse";
+  for (const known of modelPaths.filter((one) => one.vendor === vendor)) {
+    const match = matchOf(known, path);
+    if (match === undefined) continue;
     return {
       wire: known.wire,
       isCount: known.isCount === true,
-      ...(model === undefined ? {} : { model: decodeURIComponent(model) }),
+      ...match,
       ...(isArray ? { framing: "json-array" } : {}),
     };
   }
   return undefined;
 }
 
+/** The model in this path, if it has one. Undefined if the path is another one. */
+function matchOf(
+  { path: known, pattern }: ModelPath,
+  path: string,
+): Pick<AskedPath, "model"> | undefined {
+  if (pattern === undefined) return known === path ? {} : undefined;
+  const match = pattern.exec(path);
+  const model = match === null ? undefined : decoded(match[1] ?? match[2] ?? "");
+  return model === undefined ? undefined : { model };
+}
+
+/** A part of a path without its percent escapes. Undefined if they are malformed. */
+function decoded(part: string): string | undefined {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return undefined;
+  }
+}
+
 /** The path with another model. Only for paths that contain their model. */
 export function pathWithModel(path: string, model: string): string {
-  const name = model.startsWith("tunedModels/") ? model : `models/${model}`;
-  return path.replace(/(?:models|tunedModels)\/[^/:?]+(?=:)/, () => name);
+  const isWhole = /^(?:tunedModels|endpoints)\//.test(model);
+  const name = isWhole ? model : `models/${model}`;
+  return path.replace(/(?:models|tunedModels|endpoints)\/[^/:?]+(?=:)/, () => name);
 }
 
 /**
@@ -104,16 +123,41 @@ export function hasVersionedPaths(vendor: Vendor): boolean {
 
 const geminiMethod = /:(?:generateContent|streamGenerateContent|countTokens)$/;
 
+/** Versions that only Google's paths have. */
+const geminiVersion = /^v\d+(?:alpha|beta)\w*$/;
+/** Google puts these before the version of a path. */
+const geminiPrefixes = new Set(["upload", "download"]);
+/** Paths that only Google has. */
+const geminiAreas = new Set(["cachedContents", "tunedModels"]);
+
+/** Whether a request without a vendor in its path is for Google, by its path or by the place of its key. */
+function isForGemini(
+  segments: readonly string[],
+  headers: Readonly<Record<string, unknown>>,
+  query: URLSearchParams,
+): boolean {
+  const [first = "", second = ""] = segments;
+  const hasVersion =
+    geminiVersion.test(first) || (geminiPrefixes.has(first) && /^v\d/.test(second));
+  const hasKey = headers["x-goog-api-key"] !== undefined || query.has("key");
+  return (
+    hasVersion || geminiMethod.test(segments.at(-1) ?? "") || geminiAreas.has(second) || hasKey
+  );
+}
+
 /** The vendor for a path that names no vendor, with or without a version. The names in `headers` are in lower case. */
 export function vendorOfPath(
   segments: readonly string[],
   headers: Readonly<Record<string, unknown>>,
+  query: URLSearchParams,
 ): Vendor | undefined {
   const isVersioned = segments[0] === "v1";
   const [first = "", second = ""] = isVersioned ? segments.slice(1) : segments;
   if (first === "messages") return "anthropic";
   if (first === "responses" || (first === "chat" && second === "completions")) return "openai";
-  if (segments[0] === "v1beta" || geminiMethod.test(segments.at(-1) ?? "")) return "gemini";
+  const isShared = isVersioned || first === "models" || geminiPrefixes.has(first);
+  if ((isShared || geminiVersion.test(first)) && isForGemini(segments, headers, query))
+    return "gemini";
   if (!isVersioned && first !== "models") return undefined;
   return headers["anthropic-version"] === undefined ? "openai" : "anthropic";
 }

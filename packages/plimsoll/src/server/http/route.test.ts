@@ -54,9 +54,28 @@ test.each([
   ["/t/secret/v1beta/models/gemini-3-pro:generateContent", "gemini", "gemini-3-pro"],
   ["/v1beta/tunedModels/mine-7:generateContent", "gemini", "tunedModels/mine-7"],
   [`/p/vertex${vertex}/gemini-3-pro:streamGenerateContent?alt=sse`, "vertex", "gemini-3-pro"],
+  ["/p/vertex/v1/publishers/google/models/gemini-3-pro:generateContent", "vertex", "gemini-3-pro"],
+  ["/p/vertex/v1/projects/p/locations/l/endpoints/12:generateContent", "vertex", "endpoints/12"],
 ])("%s is a Gemini conversation with %s", (url, provider, model) => {
   expect(route(url).route).toMatchObject({ kind: "model", wire: "gemini", provider, model });
   expect(route(url).route).not.toHaveProperty("framing");
+});
+
+test("a model that is no text is no conversation", () => {
+  expect(route("/v1beta/models/%zz:generateContent").route).toMatchObject({ kind: "relay" });
+});
+
+test.each([
+  ["/v1/models", { "x-goog-api-key": "k" }],
+  ["/v1/models?key=k", {}],
+  ["/v1/files", { "x-goog-api-key": "k" }],
+  ["/v1/cachedContents", {}],
+  ["/v1alpha/caches", {}],
+  ["/v1beta1/models/x", {}],
+  ["/upload/v1beta/files", {}],
+  ["/download/v1beta/files/7:download", {}],
+])("%s goes to Google, with Google's key", (url, headers) => {
+  expect(route(url, { headers }).route).toMatchObject({ kind: "relay", provider: "gemini" });
 });
 
 test("a Gemini stream that is not of events is a JSON array, and counting is neither", () => {

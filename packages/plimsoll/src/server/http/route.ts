@@ -77,7 +77,7 @@ function routeToProvider(
   const [first = "", second = ""] = segments;
   if (first === "p") return providerRoute(input, second, segments.slice(2), search);
   if (isVendor(first)) return providerRoute(input, first, segments.slice(1), search);
-  const provider = vendorOfPath(segments, input.headers);
+  const provider = vendorOfPath(segments, input.headers, new URLSearchParams(search));
   return provider === undefined
     ? { kind: "unknown" }
     : providerRoute(input, provider, segments, search);

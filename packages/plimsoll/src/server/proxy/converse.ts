@@ -17,7 +17,7 @@ import {
   type FramingName,
   framings,
 } from "../../wire/format/framing.ts";
-import type { Answer, RoundMerger, Wire } from "../../wire/format/wire.ts";
+import type { Answer, RoundMerger, StreamEvent, Wire } from "../../wire/format/wire.ts";
 import { plainBody } from "../http/unpack.ts";
 import { bufferForOverflow } from "./buffer-for-overflow.ts";
 import {
@@ -192,7 +192,8 @@ class ClientAnswer {
   readonly #conversing: Conversing;
   readonly #merger: RoundMerger;
   readonly #sentAnswer: SentAnswer;
-  readonly #writer: FrameWriter;
+  /** Writes in the framing of the first round, which may differ from the one that the client asked for. */
+  #writer: FrameWriter | undefined;
   readonly #responses: JsonObject[] = [];
   /** The last complete JSON body, as it came. */
   #body: Passing | undefined;
@@ -218,7 +219,6 @@ class ClientAnswer {
     this.#conversing = conversing;
     this.#merger = conversing.wire.rounds.open(conversing.rounds.isOwn);
     this.#sentAnswer = new SentAnswer(conversing.wire.answer.open());
-    this.#writer = framings[conversing.framing].createWriter();
   }
 
   /** True if the client was told that the answer failed. Nothing more can be sent. */
@@ -240,6 +240,7 @@ class ClientAnswer {
     { status, headers, body, overflowCheck }: Upstream,
     framing: Framing,
   ): Promise<Heard> {
+    this.#writer ??= framing.createWriter();
     this.#openTimer ??= setTimeout(() => {
       this.#isLate = true;
       this.#open();
@@ -346,7 +347,7 @@ class ClientAnswer {
       ...(answer.error === undefined ? {} : { error: answer.error.message }),
     });
     this.#open();
-    if (isWhole) response.end(this.#writer.write(last) + this.#writer.end());
+    if (isWhole) response.end(this.#written(last));
     else breakOff(response);
   }
 
@@ -368,8 +369,18 @@ class ClientAnswer {
     const { wire, response } = this.#conversing;
     this.#hasFailed = true;
     await this.#endTurn({ status: "failed", answer: this.#sentAnswer.finish(), error: message });
-    const failure = this.#writer.write([wire.errors.event(status, message)]);
-    response.end(failure + this.#writer.end());
+    response.end(this.#written([wire.errors.event(status, message)]));
+  }
+
+  #frameWriter(): FrameWriter {
+    this.#writer ??= framings[this.#conversing.framing].createWriter();
+    return this.#writer;
+  }
+
+  /** The last events, and the end of the stream. */
+  #written(events: readonly StreamEvent[]): string {
+    const writer = this.#frameWriter();
+    return writer.write(events) + writer.end();
   }
 
   #endTurn(result: TurnResult): Promise<unknown> {
@@ -406,7 +417,8 @@ class ClientAnswer {
     this.#isStreaming = true;
     const progress = events.map((event) => this.#sentAnswer.take(event));
     this.#hasFailed ||= progress.includes("terminal");
-    const text = `${this.#writer.write(events)}${isAlive ? this.#writer.alive : ""}`;
+    const writer = this.#frameWriter();
+    const text = `${writer.write(events)}${isAlive ? writer.alive : ""}`;
     if (!this.#hasSpoken) {
       this.#unsent ??= { status, headers, text: "" };
       this.#unsent.text += text;

@@ -21,8 +21,12 @@ export function createStreamReader(wire: Wire, framing: Framing = framings.event
   const accumulator = wire.answer.open();
   let position = 0;
   let terminalStart = -1;
+  /** Start of the last event, if the answer may be complete with it. */
+  let closingStart = -1;
   const reader = framing.createReader((event) => {
-    if (accumulator.take(event) === "terminal" && terminalStart < 0) terminalStart = event.start;
+    const progress = accumulator.take(event);
+    if (progress === "terminal" && terminalStart < 0) terminalStart = event.start;
+    closingStart = progress === "closing" ? event.start : -1;
   });
   return {
     push: (chunk) => {
@@ -30,8 +34,11 @@ export function createStreamReader(wire: Wire, framing: Framing = framings.event
       position += chunk.length;
       if (position > maxAnswerBytes) return { passBytes: chunk.length, isTerminal: false };
       reader.push(chunk);
-      if (terminalStart < 0) return { passBytes: chunk.length, isTerminal: false };
-      return { passBytes: Math.max(0, terminalStart - start), isTerminal: true };
+      const heldFrom = terminalStart < 0 ? closingStart : terminalStart;
+      return {
+        passBytes: heldFrom < 0 ? chunk.length : Math.max(0, heldFrom - start),
+        isTerminal: terminalStart >= 0,
+      };
     },
     finish: () => (position > maxAnswerBytes ? unread : accumulator.finish()),
   };

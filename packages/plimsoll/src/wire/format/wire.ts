@@ -120,13 +120,14 @@ export interface RoundMerger {
   end(): readonly StreamEvent[];
 }
 
-export type Progress = "opening" | "content" | "terminal";
+export type Progress = "opening" | "content" | "closing" | "terminal";
 
 /** Contract: never throws, whatever an upstream sends. Unknown events are skipped. */
 export interface AnswerAccumulator {
   /**
    * Returns "opening" until the first content from the model arrives. Returns "terminal" if the client considers the answer
-   * finished after this event, successfully or not.
+   * finished after this event, successfully or not. Returns "closing" if the answer may be complete, but the stream has no event
+   * that says so for certain.
    */
   take(event: StreamEvent): Progress;
   finish(): Answer;

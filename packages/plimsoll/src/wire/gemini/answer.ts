@@ -62,7 +62,7 @@ function takePiece(state: State, piece: JsonObject): Progress {
   if (candidates === undefined && !isAnswerPiece(rest)) return progressOf(state);
   state.response = { ...state.response, ...definedOnly(rest) };
   for (const candidate of listOf(candidates).filter(isObject)) takeCandidate(state, candidate);
-  return hasEnded(state) ? "terminal" : progressOf(state);
+  return hasEnded(state) ? "closing" : progressOf(state);
 }
 
 /** Whether a piece without candidates is part of an answer. */
@@ -89,8 +89,12 @@ function takeCandidate(state: State, piece: JsonObject): void {
   for (const part of listOf(parts).filter(isObject)) addPart(candidate.parts, part);
 }
 
-/** Joins texts that the provider has cut into pieces. A signed text stays a part of its own. */
+/**
+ * Joins texts that the provider has cut into pieces. A signed text stays a part of its own. An empty text, with which many streams
+ * end, is left out, because the provider does not accept it back.
+ */
 function addPart(parts: JsonObject[], part: JsonObject): void {
+  if (isEmptyText(part)) return;
   const last = parts.at(-1);
   const isJoined = last !== undefined && isTextPiece(last) && isTextPiece(part);
   if (isJoined && (last["thought"] === true) === (part["thought"] === true))
@@ -99,6 +103,10 @@ function addPart(parts: JsonObject[], part: JsonObject): void {
       text: stringOr(last["text"], "") + stringOr(part["text"], ""),
     };
   else parts.push(part);
+}
+
+function isEmptyText(part: JsonValue): boolean {
+  return isObject(part) && part["text"] === "" && Object.keys(part).length === 1;
 }
 
 function isTextPiece(part: JsonObject): boolean {
@@ -117,10 +125,19 @@ function progressOf({ candidates }: State): Progress {
 
 /** Whether the provider has said that the answer is complete, or that it gives none. */
 function hasEnded({ response, candidates }: State): boolean {
-  const feedback = response?.["promptFeedback"];
-  if (isObject(feedback) && typeof feedback["blockReason"] === "string") return true;
   const all = [...candidates.values()];
-  return all.length > 0 && all.every(({ fields }) => typeof fields["finishReason"] === "string");
+  return isBlocked(response) || (all.length > 0 && all.every(({ fields }) => hasFinished(fields)));
+}
+
+/** Whether the provider refuses to answer the prompt. */
+export function isBlocked(response: JsonObject | undefined): boolean {
+  const feedback = response?.["promptFeedback"];
+  return isObject(feedback) && typeof feedback["blockReason"] === "string";
+}
+
+/** Whether a candidate says that it is complete. */
+export function hasFinished({ finishReason: reason }: JsonObject): boolean {
+  return typeof reason === "string" && reason !== "" && reason !== "FINISH_REASON_UNSPECIFIED";
 }
 
 function finish(state: State): Answer {
@@ -172,7 +189,8 @@ function readResponse(response: JsonObject): Omit<Answer, "outcome"> {
   return {
     response,
     choices: candidates.flatMap(({ content }) => {
-      const parts = isObject(content) ? listOf(content["parts"]) : [];
+      const all = isObject(content) ? listOf(content["parts"]) : [];
+      const parts = all.filter((part) => !isEmptyText(part));
       return parts.length === 0 ? [] : [[{ role: "model", parts }]];
     }),
     ...(usage === undefined ? {} : { usage }),

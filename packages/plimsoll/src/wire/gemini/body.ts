@@ -1,7 +1,7 @@
 /** The Gemini wire: request bodies and their limits. The model is in the path. */
 
 import { PlimsollError } from "../../message/error.ts";
-import { isObject, type JsonObject, type JsonValue, stringOr } from "../../message/json.ts";
+import { isObject, type JsonObject, type JsonValue } from "../../message/json.ts";
 import type { OutputSize, Part } from "../../message/message.ts";
 import { type FieldReader, readFields } from "../format/body-fields.ts";
 import type { BodySlices, Slice } from "../format/slices.ts";
@@ -93,6 +93,9 @@ function thinkingOf(config: JsonObject): JsonObject {
   return isObject(thinking) ? thinking : {};
 }
 
+/** Modes in which the model may choose, by name and by number. */
+const freeModes = new Set(["AUTO", "NONE", "MODE_UNSPECIFIED", "0", "1", "3"]);
+
 /**
  * Plimsoll adds no tools if the model may not choose freely, if it gives several answers, or if the provider has the tools in a
  * cached content, because a request with a cached content may not have tools.
@@ -103,9 +106,12 @@ function restrictions(
   config: JsonObject,
 ): Pick<WireRequest, "forbidsOwnTools" | "wantedTools"> {
   const calling = fieldOf(objectIn(fields, slices, "toolConfig"), "functionCallingConfig");
-  const mode = isObject(calling) ? stringOr(calling["mode"], "AUTO") : "AUTO";
+  const mode = isObject(calling) ? String(calling["mode"] ?? "AUTO") : "AUTO";
+  // A call whose arguments come in pieces has its name only in the first piece.
+  const isInPieces = isObject(calling) && calling["streamFunctionCallArguments"] === true;
   const isFree =
-    ["AUTO", "NONE", "MODE_UNSPECIFIED"].includes(mode.toUpperCase()) &&
+    !isInPieces &&
+    freeModes.has(mode.toUpperCase()) &&
     (countIn(config, "candidateCount") ?? 1) === 1 &&
     fields.value(spellingIn(slices.fields, "cachedContent")) === undefined;
   if (isFree) return {};

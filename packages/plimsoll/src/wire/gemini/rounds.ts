@@ -12,7 +12,7 @@ import { withoutLastParts } from "../format/last-parts.ts";
 import { parseJson, readSlices, type Slice } from "../format/slices.ts";
 import { applySplices } from "../format/splice.ts";
 import type { IsOwn, RoundMerger, StreamEvent, WireRounds } from "../format/wire.ts";
-import { calledIn } from "./answer.ts";
+import { calledIn, hasFinished, isBlocked } from "./answer.ts";
 import { fieldOf, listOf } from "./fields.ts";
 import { unsignedCall } from "./messages.ts";
 
@@ -53,7 +53,13 @@ function openRounds(isOwn: IsOwn): RoundMerger {
     take: (event) => {
       const piece = parseObject(event.data);
       if (piece === undefined || isObject(piece["error"])) return [event];
-      return takePiece(state, event, piece, isOwn);
+      if (state.queued.length > 0 && listOf(piece["candidates"]).length === 0) {
+        // Some servers report the usage after the last piece.
+        if (isObject(piece["usageMetadata"])) state.usage = piece["usageMetadata"];
+        state.queued.push(event);
+        return [];
+      }
+      return [...released(state), ...takePiece(state, event, piece, isOwn)];
     },
     next: () => {
       state.written = addWritten(state.written, state.usage);
@@ -64,6 +70,19 @@ function openRounds(isOwn: IsOwn): RoundMerger {
     },
     end: () => end(state),
   };
+}
+
+/**
+ * The pieces that were held back as the last of their round, because another piece follows them. If the round calls Plimsoll's
+ * tools, their words were sent already.
+ */
+function released(state: State): readonly StreamEvent[] {
+  const held = state.queued;
+  state.queued = [];
+  if (state.hasDropped) return [];
+  return state.round === 0
+    ? held
+    : held.map((event) => framed(state, event, withoutEnd(parseObject(event.data) ?? {})));
 }
 
 const frameFields = ["responseId", "modelVersion", "createTime"];
@@ -77,7 +96,7 @@ function takePiece(
   if (Object.keys(state.frame).length === 0) state.frame = frameOf(piece);
   if (isObject(piece["usageMetadata"])) state.usage = piece["usageMetadata"];
   const candidate = listOf(piece["candidates"]).find(isObject);
-  const isLast = candidate?.["finishReason"] !== undefined || isBlocked(piece);
+  const isLast = (candidate !== undefined && hasFinished(candidate)) || isBlocked(piece);
   const parts = candidate === undefined ? [] : partsOf(candidate);
   const kept = parts.filter((part) => !isOwnCall(part, isOwn));
   state.hasDropped ||= kept.length < parts.length;
@@ -107,10 +126,6 @@ function contentPiece(
   if (isWhole && state.round === 0) return [event];
   if (kept.length === 0) return [];
   return [framed(state, event, isWhole ? piece : withParts(piece, kept))];
-}
-
-function isBlocked({ promptFeedback: feedback }: JsonObject): boolean {
-  return isObject(feedback) && typeof feedback["blockReason"] === "string";
 }
 
 function frameOf(piece: JsonObject): JsonObject {

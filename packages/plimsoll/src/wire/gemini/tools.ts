@@ -55,7 +55,8 @@ function groupsIn(body: Uint8Array, slices: BodySlices): readonly (readonly Slic
     const bytes = body.subarray(element.start, element.end);
     if (!isObject(parseJson(body, element))) return [];
     const inside = readSlices(bytes);
-    const declared = inside.elements.get(spellingIn(inside.fields, "functionDeclarations")) ?? [];
+    const name = spellingIn(inside.fields, "functionDeclarations");
+    const declared = inside.elements.get(name) ?? [];
     return declared.map((slice) => within(element, slice));
   });
 }

@@ -13,6 +13,7 @@ import { crossWireHistoryRules } from "./any/history.ts";
 import { crossWireKeptRules } from "./any/kept.ts";
 import { crossWireRules } from "./any/texts.ts";
 import { geminiRules } from "./gemini/gemini.ts";
+import { inOneSpelling } from "./gemini/one-spelling.ts";
 import { chatRules } from "./openai/chat.ts";
 import { chatArgumentRules } from "./openai/chat-arguments.ts";
 import { chatProfileRules } from "./openai/chat-profiles.ts";
@@ -43,8 +44,20 @@ const rulesOf: Readonly<Record<ValidatedWire, Rules>> = {
 export const rules: Rules = Object.assign({}, ...Object.values(rulesOf));
 
 /** Every violation of every rule that can be judged with the given input. */
-export function validate(input: RuleInput): readonly Finding[] {
+export function validate(given: RuleInput): readonly Finding[] {
+  const input = given.wire === "gemini" ? withOneSpelling(given) : given;
   return Object.values(rulesOf[input.wire]).flatMap((rule) => [...rule(input)]);
+}
+
+function withOneSpelling(input: RuleInput): RuleInput {
+  const { body, original, previousOriginal, previousSent } = input;
+  return {
+    ...input,
+    body: inOneSpelling(body),
+    ...(original && { original: inOneSpelling(original) }),
+    ...(previousOriginal && { previousOriginal: inOneSpelling(previousOriginal) }),
+    ...(previousSent && { previousSent: inOneSpelling(previousSent) }),
+  };
 }
 
 /** Violations that the client's own body does not have. Only these count against an edit. */
