@@ -129,6 +129,38 @@ describe("a summary is asked for", () => {
     expect(Object.keys(asked[0]?.body ?? {}).sort()).toEqual(["messages", limit, "model"].sort());
   });
 
+  test("in Gemini's form, with the model in the path", async () => {
+    const { url, asked } = await provider(
+      json({
+        candidates: [
+          {
+            content: { role: "model", parts: [{ text: "## State\n- All is well." }] },
+            finishReason: "STOP",
+          },
+        ],
+        usageMetadata: {
+          promptTokenCount: 1_000,
+          candidatesTokenCount: 90,
+          thoughtsTokenCount: 10,
+        },
+      }),
+    );
+    expect(await summariserFor(url, { provider: "gemini" }).ask()).toMatchObject({
+      kind: "text",
+      text: "## State\n- All is well.",
+      usage: { inputTokens: 1_000, outputTokens: 100 },
+    });
+    expect(asked[0]).toMatchObject({
+      path: "/v1/models/small:generateContent",
+      headers: { "x-goog-api-key": "sk-secret" },
+      body: { contents: [{ role: "user" }], generationConfig: { maxOutputTokens: 300 } },
+    });
+    expect(JSON.stringify(asked[0]?.body["systemInstruction"])).toContain(
+      "memory of a conversation",
+    );
+    expect(asked[0]?.body).not.toHaveProperty("model");
+  });
+
   test("without a key where the server is one's own", async () => {
     const { url, asked } = await provider(chatAnswer("x y"));
     const answer = await summariserFor(url, { provider: "ollama", apiKeyEnv: "NONE" }).ask();
