@@ -6,6 +6,7 @@ import type { Engine } from "../../engine.ts";
 import { errorMessage, PlimsollError } from "../../message/error.ts";
 import type { ReceivedTurn, Turn } from "../../session/turn/turn.ts";
 import { credentialsOf } from "../../wire/format/credentials.ts";
+import { applySplices } from "../../wire/format/splice.ts";
 import type { Wire } from "../../wire/format/wire.ts";
 import { pathWithModel } from "../../wire/vendors.ts";
 import { wires } from "../../wire/wires.ts";
@@ -244,13 +245,14 @@ export async function handleCount(
 ): Promise<void> {
   checkJson(request);
   const body = await readBody(request);
+  const { inside, asked } = countedRequest(wires[route.wire], body.json);
   try {
     const edited = await gateway.engine
       .peek({
         tenant: caller.tenant,
         provider: route.provider,
         wire: wires[route.wire],
-        body: body.json,
+        body: asked,
         ...(route.model === undefined ? {} : { model: route.model }),
         hints: readHints(request.headers),
         isRefreshable: caller.isByCredential === true,
@@ -266,7 +268,7 @@ export async function handleCount(
       {
         url: gateway.upstream(route.provider, route.path),
         method: "POST",
-        ...outgoing(request, body, edited),
+        ...outgoing(request, body, inside(edited)),
       },
       response,
       () => ({ headers: {} }),
@@ -274,6 +276,22 @@ export async function handleCount(
   } finally {
     body.release();
   }
+}
+
+interface CountedRequest {
+  /** The request to count. */
+  readonly asked: Uint8Array;
+  /** The body that asks for the count of an edited request. */
+  readonly inside: (edited: Uint8Array | undefined) => Uint8Array | undefined;
+}
+
+function countedRequest(wire: Wire, body: Uint8Array): CountedRequest {
+  const place = wire.body.counting?.inside?.(body);
+  if (place === undefined) return { asked: body, inside: (edited) => edited };
+  return {
+    asked: body.subarray(place.start, place.end),
+    inside: (edited) => edited && applySplices(body, [{ ...place, text: edited }]),
+  };
 }
 
 /** Handles all other requests to a provider, which are not conversations. */

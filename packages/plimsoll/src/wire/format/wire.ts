@@ -205,6 +205,8 @@ export interface Counting {
   /** Writes the body of a counting request: the client's system prompt and tools, byte for byte, and almost no conversation. */
   body(request: WireRequest, body: Uint8Array, slices: BodySlices): Uint8Array;
   read(answer: JsonValue): number | undefined;
+  /** The request inside the body of a counting request, if such a body may contain one. Undefined if the body is the request. */
+  inside?(body: Uint8Array): Slice | undefined;
 }
 
 export interface IdentityRules {

@@ -4,7 +4,7 @@ import { PlimsollError } from "../../message/error.ts";
 import { isObject, type JsonObject, type JsonValue } from "../../message/json.ts";
 import type { OutputSize, Part } from "../../message/message.ts";
 import { type FieldReader, readFields } from "../format/body-fields.ts";
-import type { BodySlices, Slice } from "../format/slices.ts";
+import { type BodySlices, readSlices, type Slice } from "../format/slices.ts";
 import {
   type BodyParts,
   type FieldValues,
@@ -35,7 +35,7 @@ export const geminiBody: WireBody = {
   // A request with inline data has at most 20 MB, and at most 3,600 images (ai.google.dev, "Image understanding", 2026-11).
   mediaLimits: () => ({ maxBytes: 20_000_000, maxCount: 3600 }),
   profileOf: () => undefined,
-  counting: { place: countingPlace, body: countBody, read: readCount },
+  counting: { place: countingPlace, body: countBody, read: readCount, inside: countedIn },
 };
 
 /** The body's field in the spelling that the body has. */
@@ -175,6 +175,12 @@ function countBody({ model, system, tools }: WireRequest, body: Uint8Array): Uin
     '"contents":[{"role":"user","parts":[{"text":"."}]}]',
   ];
   return new TextEncoder().encode(`{"generateContentRequest":{${fields.join(",")}}}`);
+}
+
+/** Google's servers count `contents`, or a whole request in a field of its own. */
+function countedIn(body: Uint8Array): Slice | undefined {
+  const { fields } = readSlices(body);
+  return fields.get(spellingIn(fields, "generateContentRequest"));
 }
 
 function readCount(answer: JsonValue): number | undefined {

@@ -18,6 +18,7 @@ const otherSpelling = {
   allowedFunctionNames: "allowed_function_names",
   functionDeclarations: "function_declarations",
   cachedContent: "cached_content",
+  generateContentRequest: "generate_content_request",
   functionCall: "function_call",
   functionResponse: "function_response",
   thoughtSignature: "thought_signature",

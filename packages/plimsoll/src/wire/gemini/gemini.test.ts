@@ -150,3 +150,16 @@ test("a model that gives its arguments in pieces, or may not choose, gets no too
     undefined,
   ]);
 });
+
+test.each(["generateContentRequest", "generate_content_request"])(
+  "a counting request may have the request in %s",
+  (name) => {
+    const asked = { model: "models/gemini-2.5-pro", contents: [] };
+    const body = bytesOf({ [name]: asked });
+    const place = geminiWire.body.counting?.inside?.(body);
+    expect(JSON.parse(new TextDecoder().decode(body.subarray(place?.start, place?.end)))).toEqual(
+      asked,
+    );
+    expect(geminiWire.body.counting?.inside?.(bytesOf({ contents: [] }))).toBeUndefined();
+  },
+);
