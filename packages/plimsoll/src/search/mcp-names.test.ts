@@ -1,9 +1,12 @@
-/** The tools of MCP servers are recognised in the lists that real clients sent, and the clients' own tools are not. */
+/** The tools of MCP servers are recognised in the lists of several clients, and the clients' own tools are not. */
 
 import { describe, expect, test } from "vitest";
 import { mcpNamesIn } from "./mcp-names.ts";
 
-/** As each client sent its list, with one MCP server `harbour` that has two tools. */
+/**
+ * Lists with one MCP server `harbour` that has two tools. Gemini CLI, Copilot CLI and opencode sent theirs like this. The others are
+ * written by hand: Cline's way to name a tool is in its code, Claude Code's and Goose's are from memory.
+ */
 const lists: Readonly<Record<string, { readonly own: string; readonly mcp: readonly string[] }>> = {
   "Gemini CLI 0.61.0": {
     own: "update_topic list_directory read_file grep_search glob replace write_file web_fetch run_shell_command list_background_processes read_background_output google_web_search write_todos enter_plan_mode invoke_agent activate_skill",

@@ -15,7 +15,7 @@ export type ReadMcpName = (name: string) => McpName | undefined;
 const clearNames: readonly RegExp[] = [
   // Claude Code
   /^mcp__(.+?)__(.+)$/su,
-  // Gemini CLI 0.61, and VS Code
+  // Gemini CLI 0.61
   /^mcp_([^_]+)_(.+)$/su,
   // Cline in VS Code, with a key for the server
   /^(.+?)0mcp0(.+)$/su,
@@ -23,7 +23,7 @@ const clearNames: readonly RegExp[] = [
   /^(.+?)__(.+)$/su,
 ];
 
-/** Goose names its own tools like those of servers. These are its own. */
+/** Goose names its own tools like those of servers. These are its own. The list is from memory and was not checked. */
 const ownServers = new Set([
   "developer",
   "platform",

@@ -32,7 +32,7 @@ export const geminiBody: WireBody = {
   nothingKept: new Map(),
   headers: [],
   modelByHeaders: () => undefined,
-  // A request with inline data has at most 20 MB, and at most 3,600 images (ai.google.dev, "Image understanding", 2026-11).
+  // The size is from an error of Google's (20,971,520 bytes). The number of images is from memory and was not checked.
   mediaLimits: () => ({ maxBytes: 20_000_000, maxCount: 3600 }),
   profileOf: () => undefined,
   counting: { place: countingPlace, body: countBody, read: readCount, inside: countedIn },
