@@ -12,12 +12,15 @@ export type RankTable = readonly (string | readonly number[])[];
 /** Lets other work run between two steps of a long task. */
 export type Pause = () => Promise<void>;
 
+/**
+ * The tokens in flat arrays and a hash table, without a string or object for each token: 200,000 of those would take 60 MB and a
+ * quarter of a second to build.
+ */
 export interface Vocabulary {
-  /** The rank of each token. Each key is a token as a string that has one character for each byte of the token. */
-  readonly rankOfBytes: ReadonlyMap<string, number>;
-  readonly bytesOfRank: readonly string[];
-  /** The tokens that are valid text and contain characters outside ASCII. */
-  readonly wideTokens: ReadonlySet<string>;
+  /** The rank of the token with these bytes, or `noToken`. `hash` is the hash of the bytes. */
+  rankOf(hash: number, bytes: Uint8Array, start: number, size: number): number;
+  /** The rank of the token that two tokens form together, or `noToken`. */
+  rankOfPair(left: number, right: number): number;
 }
 
 /** A running sum. It is updated in place for speed, because a text has about one piece for every two or three characters. */
@@ -37,57 +40,134 @@ const windowBytes = 4096;
 /** Callers cut text into chunks of at most this many characters. Each character is at most three bytes of UTF-8. */
 export const maxPieceChars: number = 65_536;
 const tokensPerStep = 20_000;
-const asciiText = /^\p{ASCII}*$/u;
+/** Larger than every rank. */
+const noToken = 0x7fffffff;
 
-export async function buildVocabulary(table: RankTable, pause?: Pause): Promise<Vocabulary> {
-  const rankOfBytes = new Map<string, number>();
-  const bytesOfRank: string[] = [];
-  const wideTokens = new Set<string>();
-  for (const [rank, token] of table.entries()) {
-    const key = byteKey(token);
-    if (typeof token === "string" && key !== token) wideTokens.add(token);
-    rankOfBytes.set(key, rank);
-    bytesOfRank.push(key);
-    if (pause !== undefined && rank % tokensPerStep === tokensPerStep - 1) await pause();
-  }
-  return { rankOfBytes, bytesOfRank, wideTokens };
+const hashBase = 0x01000193;
+/** The hash of a byte string is a polynomial, so the hash of two joined tokens follows from their hashes. */
+const nextHash = (hash: number, byte: number): number => (Math.imul(hash, hashBase) + byte + 1) | 0;
+
+/** The tokens of a vocabulary by rank, and a hash table of their ranks. */
+interface TokenTable {
+  /** The bytes of all tokens, one token after the other. */
+  readonly bytes: Buffer;
+  /** Where each token starts in `bytes`. The last entry is where the last token ends. */
+  readonly starts: Int32Array;
+  readonly hashes: Int32Array;
+  /** To append a token to another, its hash is added to the other's hash times this power of the base. */
+  readonly powers: Int32Array;
+  /** Open addressing, at most half full. An entry is a rank plus one, and 0 is an empty slot. */
+  readonly slots: Int32Array;
+  readonly slotBits: number;
 }
 
-/** The token as a string that has one character for each byte of the token. */
-function byteKey(token: RankTable[number]): string {
-  if (typeof token !== "string") return String.fromCharCode(...token);
-  return asciiText.test(token) ? token : Buffer.from(token).toString("latin1");
+const firstSlot = ({ slotBits }: TokenTable, hash: number): number =>
+  Math.imul(hash, 0x9e3779b1) >>> (32 - slotBits);
+const slotAfter = ({ slots }: TokenTable, slot: number): number => (slot + 1) & (slots.length - 1);
+
+export async function buildVocabulary(ranks: RankTable, pause?: Pause): Promise<Vocabulary> {
+  const slotBits = Math.ceil(Math.log2(ranks.length * 2));
+  const table: TokenTable = {
+    bytes: Buffer.alloc(ranks.reduce((sum, token) => sum + token.length * 3, 0)),
+    starts: new Int32Array(ranks.length + 1),
+    hashes: new Int32Array(ranks.length),
+    powers: new Int32Array(ranks.length),
+    slots: new Int32Array(2 ** slotBits),
+    slotBits,
+  };
+  for (let rank = 0; rank < ranks.length; rank++) {
+    addToken(table, rank, ranks[rank] as RankTable[number]);
+    if (pause !== undefined && rank % tokensPerStep === tokensPerStep - 1) await pause();
+  }
+  return createLookups(table);
+}
+
+function addToken(table: TokenTable, rank: number, token: RankTable[number]): void {
+  const { bytes, starts, slots } = table;
+  const start = starts[rank] as number;
+  const end = start + writeToken(token, bytes, start);
+  let hash = 0;
+  let power = 1;
+  for (let at = start; at < end; at++) {
+    hash = nextHash(hash, bytes[at] as number);
+    power = Math.imul(power, hashBase);
+  }
+  starts[rank + 1] = end;
+  table.hashes[rank] = hash;
+  table.powers[rank] = power;
+  let slot = firstSlot(table, hash);
+  while (slots[slot] !== 0) slot = slotAfter(table, slot);
+  slots[slot] = rank + 1;
+}
+
+function createLookups(table: TokenTable): Vocabulary {
+  const { bytes, starts, hashes, powers, slots } = table;
+  const sizeOf = (rank: number): number => (starts[rank + 1] as number) - (starts[rank] as number);
+  const isAt = (place: number, other: Uint8Array, start: number, size: number): boolean => {
+    for (let at = 0; at < size; at++) if (bytes[place + at] !== other[start + at]) return false;
+    return true;
+  };
+  const isPair = (rank: number, left: number, right: number): boolean => {
+    const place = starts[rank] as number;
+    const size = sizeOf(left);
+    const sizeAfter = sizeOf(right);
+    return (
+      sizeOf(rank) === size + sizeAfter &&
+      isAt(place, bytes, starts[left] as number, size) &&
+      isAt(place + size, bytes, starts[right] as number, sizeAfter)
+    );
+  };
+  return {
+    rankOf: (hash, other, start, size) => {
+      for (let slot = firstSlot(table, hash); slots[slot] !== 0; slot = slotAfter(table, slot)) {
+        const rank = (slots[slot] as number) - 1;
+        if (hashes[rank] !== hash || sizeOf(rank) !== size) continue;
+        if (isAt(starts[rank] as number, other, start, size)) return rank;
+      }
+      return noToken;
+    },
+    rankOfPair: (left, right) => {
+      const moved = Math.imul(hashes[left] as number, powers[right] as number);
+      const hash = (moved + (hashes[right] as number)) | 0;
+      for (let slot = firstSlot(table, hash); slots[slot] !== 0; slot = slotAfter(table, slot)) {
+        const rank = (slots[slot] as number) - 1;
+        if (hashes[rank] === hash && isPair(rank, left, right)) return rank;
+      }
+      return noToken;
+    },
+  };
+}
+
+/** Writes the token's bytes and returns their number. */
+function writeToken(token: RankTable[number], bytes: Buffer, start: number): number {
+  if (typeof token !== "string") {
+    bytes.set(token, start);
+    return token.length;
+  }
+  return bytes.write(token, start);
 }
 
 /** Contract: pieces have at most `maxPieceChars` characters. Not re-entrant, because the scratch memory is shared. */
 export function createPieceCounter(vocabulary: Vocabulary): CountPiece {
   const bytes = new Uint8Array(maxPieceChars * 3 + 1);
   const encoder = new TextEncoder();
-  const filter = createFilter(vocabulary);
-  const merge = createMerge(vocabulary, filter, bytes);
+  const merge = createMerge(vocabulary, bytes);
 
-  /**
-   * Copies the piece into `bytes`, and returns its size and its hash. The hash is correct only for ASCII pieces, and only used
-   * for them.
-   */
-  const readBytes = (piece: string): { readonly size: number; readonly hash: number } => {
-    let hash = 0;
+  /** Copies the piece into `bytes`, and returns its size. */
+  const readBytes = (piece: string): number => {
     for (let index = 0; index < piece.length; index++) {
       const code = piece.charCodeAt(index);
-      if (code > 127) return { size: encoder.encodeInto(piece, bytes).written, hash };
+      if (code > 127) return encoder.encodeInto(piece, bytes).written;
       bytes[index] = code;
-      hash = nextHash(hash, code);
     }
-    return { size: piece.length, hash };
+    return piece.length;
   };
 
   return (piece, pieceCount) => {
-    const { size, hash } = readBytes(piece);
-    const isAscii = size === piece.length;
-    const isToken = isAscii
-      ? filter.mayHold(hash) && vocabulary.rankOfBytes.has(piece)
-      : vocabulary.wideTokens.has(piece);
-    if (isToken) {
+    const size = readBytes(piece);
+    let hash = 0;
+    for (let index = 0; index < size; index++) hash = nextHash(hash, bytes[index] as number);
+    if (vocabulary.rankOf(hash, bytes, 0, size) !== noToken) {
       pieceCount.tokens += 1;
       return;
     }
@@ -98,63 +178,18 @@ export function createPieceCounter(vocabulary: Vocabulary): CountPiece {
   };
 }
 
-const hashBase = 0x01000193;
-const nextHash = (hash: number, byte: number): number => (Math.imul(hash, hashBase) + byte + 1) | 0;
-const filterBits = 22;
-
-interface TokenFilter {
-  /** Returns false only if no token has this hash. If it returns true, the caller must look the token up. */
-  mayHold(hash: number): boolean;
-  /** Computes the hash of two joined tokens from their two hashes. */
-  joinedHash(left: number, right: number): number;
-}
-
-/** Nine of ten byte strings that are looked up are not tokens. This filter rejects them faster than the large map. */
-function createFilter({ bytesOfRank }: Vocabulary): TokenFilter {
-  const bits = new Uint32Array(2 ** filterBits / 32);
-  const hashOfRank = new Int32Array(bytesOfRank.length);
-  const powerOfRank = new Int32Array(bytesOfRank.length);
-  const slotOf = (hash: number): number => Math.imul(hash, 0x9e3779b1) >>> (32 - filterBits);
-  for (const [rank, token] of bytesOfRank.entries()) {
-    let hash = 0;
-    let power = 1;
-    for (let index = 0; index < token.length; index++) {
-      hash = nextHash(hash, token.charCodeAt(index));
-      power = Math.imul(power, hashBase);
-    }
-    hashOfRank[rank] = hash;
-    powerOfRank[rank] = power;
-    const slot = slotOf(hash);
-    bits[slot >> 5] = (bits[slot >> 5] as number) | (1 << (slot & 31));
-  }
-  return {
-    mayHold: (hash) => {
-      const slot = slotOf(hash);
-      return ((bits[slot >> 5] as number) & (1 << (slot & 31))) !== 0;
-    },
-    joinedHash: (left, right) =>
-      (Math.imul(hashOfRank[left] as number, powerOfRank[right] as number) +
-        (hashOfRank[right] as number)) |
-      0,
-  };
-}
-
-const noMerge = 0x7fffffff;
 /** Larger than every position in a window, so that `rank x positions + position` orders by rank, then by position. */
 const positions = windowBytes;
 
 /** Merges `size` bytes from `start` as far as the vocabulary allows, and returns the number of parts. */
 function createMerge(
   vocabulary: Vocabulary,
-  filter: TokenFilter,
   bytes: Uint8Array,
 ): (start: number, size: number) => number {
-  const ranksOf = (length: number, token: (index: number) => string): Int32Array =>
-    Int32Array.from({ length }, (_, index) => vocabulary.rankOfBytes.get(token(index)) ?? noMerge);
-  const pairRank = createPairRanks(vocabulary, filter);
   const heap = createHeap(windowBytes * 3);
-  const rankOfByte = ranksOf(256, (byte) => String.fromCharCode(byte));
-  const rankOfTwoBytes = ranksOf(65_536, (pair) => String.fromCharCode(pair >> 8, pair & 255));
+  const rankOfByte = Int32Array.from({ length: 256 }, (_, byte) =>
+    vocabulary.rankOf(nextHash(0, byte), Uint8Array.of(byte), 0, 1),
+  );
   // A doubly linked list over byte positions. Each part starts at a position and knows its neighbours.
   const rank = new Int32Array(windowBytes);
   const next = new Int32Array(windowBytes);
@@ -164,12 +199,15 @@ function createMerge(
 
   const offer = (at: number, merged: number): void => {
     mergedRank[at] = merged;
-    if (merged !== noMerge) heap.push(merged * positions + at);
+    if (merged !== noToken) heap.push(merged * positions + at);
   };
 
   const offerAgain = (at: number, size: number): void => {
     const after = next[at] as number;
-    offer(at, after < size ? pairRank(rank[at] as number, rank[after] as number) : noMerge);
+    offer(
+      at,
+      after < size ? vocabulary.rankOfPair(rank[at] as number, rank[after] as number) : noToken,
+    );
   };
 
   const mergeAt = (at: number, size: number): void => {
@@ -177,7 +215,7 @@ function createMerge(
     const after = next[swallowed] as number;
     const before = previous[at] as number;
     rank[at] = mergedRank[at] as number;
-    mergedRank[swallowed] = noMerge;
+    mergedRank[swallowed] = noToken;
     next[at] = after;
     if (after < size) previous[after] = at;
     offerAgain(at, size);
@@ -186,13 +224,11 @@ function createMerge(
 
   return (start, size) => {
     for (let at = 0; at < size; at++) {
-      const byte = bytes[start + at] as number;
-      const pair = (byte << 8) | (bytes[start + at + 1] as number);
-      rank[at] = rankOfByte[byte] as number;
+      rank[at] = rankOfByte[bytes[start + at] as number] as number;
       next[at] = at + 1;
       previous[at] = at - 1;
-      offer(at, at + 1 < size ? (rankOfTwoBytes[pair] as number) : noMerge);
     }
+    for (let at = 0; at < size; at++) offerAgain(at, size);
     let parts = size;
     while (heap.size() > 0) {
       const entry = heap.pop();
@@ -203,33 +239,6 @@ function createMerge(
       parts -= 1;
     }
     return parts;
-  };
-}
-
-const pairCacheBits = 16;
-
-/**
- * Looks up the rank of the token that two neighbours form together. The cache is direct-mapped, so a collision only costs another
- * lookup.
- */
-function createPairRanks(
-  { rankOfBytes, bytesOfRank }: Vocabulary,
-  filter: TokenFilter,
-): (left: number, right: number) => number {
-  const slots = 1 << pairCacheBits;
-  const lefts = new Int32Array(slots).fill(-1);
-  const rights = new Int32Array(slots);
-  const ranks = new Int32Array(slots);
-  return (left, right) => {
-    const hash = filter.joinedHash(left, right);
-    if (!filter.mayHold(hash)) return noMerge;
-    const slot = Math.imul(hash, 0x85ebca6b) >>> (32 - pairCacheBits);
-    if (lefts[slot] === left && rights[slot] === right) return ranks[slot] as number;
-    const rank = rankOfBytes.get(`${bytesOfRank[left]}${bytesOfRank[right]}`) ?? noMerge;
-    lefts[slot] = left;
-    rights[slot] = right;
-    ranks[slot] = rank;
-    return rank;
   };
 }
 
