@@ -2,7 +2,7 @@
 // that these exports use. `npm run api` prints it, `-- --write` writes packages/plimsoll/api.md, and `-- --check` fails if that
 // file is out of date. Comments are left out, so the page changes only when the API does.
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { parse, walk } from "./parse.mjs";
@@ -10,16 +10,15 @@ import { parse, walk } from "./parse.mjs";
 const home = resolve("packages/plimsoll");
 const page = "packages/plimsoll/api.md";
 
-/** The path that programs import, and its source file. `*` matches every file of that folder. */
+/** The path that programs import, and its source file. */
 function entries() {
   const { exports } = JSON.parse(readFileSync(join(home, "package.json"), "utf8"));
-  return Object.entries(exports).flatMap(([path, file]) => {
-    if (!path.endsWith("/*")) return [[join("plimsoll", path), file]];
-    return readdirSync(join(home, dirname(file)))
-      .filter((name) => name.endsWith(".ts") && !name.endsWith(".test.ts"))
-      .map((name) => name.slice(0, -3))
-      .map((name) => [join("plimsoll", path.replace("*", name)), file.replace("*", name)]);
-  });
+  return Object.entries(exports)
+    .filter(([, files]) => files.types !== undefined)
+    .map(([path, { types }]) => [
+      join("plimsoll", path),
+      types.replace("dist/types/", "src/").replace(".d.ts", ".ts"),
+    ]);
 }
 
 /** Writes the declarations of the entries and of everything they import into a folder with the same layout as the package. */

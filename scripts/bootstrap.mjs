@@ -34,7 +34,7 @@ function needsTop() {
 
 function isNewEnough() {
   const [major, minor] = process.versions.node.split(".").map(Number);
-  return major > 22 || (major === 22 && minor >= 18);
+  return major > 22 || (major === 22 && minor >= 19);
 }
 const [profile, script, ...rest] = process.argv.slice(2);
 if (profiles[profile] === undefined || script === undefined) {
@@ -151,6 +151,17 @@ function chooseNode() {
   return existsSync(own) ? own : join(root, "node_modules", ".bin", "node");
 }
 
+/** Builds the package if its sources have changed since the last build. It takes about a second. */
+async function buildPackage() {
+  const build = [join(root, "scripts", "build.mjs"), "--if-needed"];
+  const { status, stdout, stderr } = await run(node, build, {
+    env: { ...process.env, PATH: path },
+  });
+  if (status === 0) return;
+  console.error(`${stdout}${stderr}\nplimsoll: the package could not be built.`);
+  process.exit(1);
+}
+
 /** Builds the dashboard if its sources or its build tools have changed since the last build. */
 async function buildDashboard() {
   const app = join(root, "apps", "dashboard");
@@ -200,6 +211,7 @@ function hashOf(files) {
 await setUp();
 const node = chooseNode();
 const path = [dirname(node), join(root, "node_modules", ".bin"), process.env.PATH].join(delimiter);
+await buildPackage();
 await buildDashboard();
 const child = spawn(node, [join(root, script), ...rest], {
   stdio: "inherit",

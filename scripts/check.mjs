@@ -25,6 +25,7 @@ const staticChecks = {
   ],
   api: [["node", "scripts/api.mjs", "--check"]],
   unused: [["knip", "--no-progress"]],
+  package: [["node", "scripts/check-package.mjs"]],
 };
 const vitest = ["vitest", "run", "--config", "packages/plimsoll/vitest.config.ts"];
 /** All child processes and threads compile the same modules, so they share a cache. */

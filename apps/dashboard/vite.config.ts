@@ -2,6 +2,7 @@
 
 import { svelte } from "@sveltejs/vite-plugin-svelte";
 import { defineConfig } from "vite";
+import { packageSources } from "./package-sources.ts";
 
 const service = "http://127.0.0.1:4141";
 
@@ -10,6 +11,7 @@ export default defineConfig({
   root: import.meta.dirname,
   base: "/",
   plugins: [svelte()],
+  resolve: { alias: [...packageSources] },
   build: {
     outDir: "../../packages/plimsoll/dashboard",
     emptyOutDir: true,

@@ -4,6 +4,7 @@
  */
 
 import { defineConfig } from "vitest/config";
+import { packageSources } from "../../apps/dashboard/package-sources.ts";
 import { isSoak } from "./test/harness/effort.ts";
 import { SlowestFiles } from "./test/harness/slowest-files.ts";
 
@@ -15,7 +16,8 @@ const limits = isSoak
 export default defineConfig({
   root: import.meta.dirname,
   test: {
-    maxWorkers: 2,
+    maxWorkers: 3,
+    globalSetup: "test/harness/build-package.ts",
     reporters: ["default", new SlowestFiles()],
     projects: [
       {
@@ -23,6 +25,7 @@ export default defineConfig({
         test: {
           ...limits,
           name: "sources",
+          alias: [...packageSources],
           isolate: false,
           include: ["src/**/*.test.ts", "../../apps/dashboard/src/**/*.test.ts"],
         },
