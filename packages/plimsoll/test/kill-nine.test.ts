@@ -27,7 +27,7 @@ import {
 } from "./harness/service.ts";
 import { nextMessage } from "./harness/talk.ts";
 import { startUpstream, type Upstream } from "./harness/upstream.ts";
-import { pause, within } from "./harness/waiting.ts";
+import { eventually, pause, within } from "./harness/waiting.ts";
 import { providersAt } from "./harness/wires.ts";
 
 const SEED = seedOr(9);
@@ -36,7 +36,8 @@ const CONVERSATIONS_COUNT = 8;
 /** A conversation that has grown to this many messages makes room for a new one. */
 const MESSAGES_MAX = 40;
 const random = diceOf(SEED);
-const KILL_AFTER_MS = { min: 60, max: 700 } as const;
+/** A kill comes after so many more acknowledged turns, so that a busy machine gets as far as an idle one, and a moment later. */
+const KILL_AFTER = { turnsMin: 12, turnsMax: 60, msMax: 40 } as const;
 const ROUND_LIMIT_MS = 45_000;
 const PAGE_LENGTH = 7;
 
@@ -172,11 +173,19 @@ async function talkUntilKilled(current: Round, run: Run, seat: number): Promise<
   }
 }
 
+function turnsOf({ active, retired }: Run): number {
+  return [...retired, ...active].reduce((sum, { turnsCount }) => sum + turnsCount, 0);
+}
+
 async function killInTheMiddle(current: Round, run: Run): Promise<void> {
   const talks = Promise.all(run.active.map((_, seat) => talkUntilKilled(current, run, seat)));
-  const { min, max } = KILL_AFTER_MS;
+  const { turnsMin, turnsMax, msMax } = KILL_AFTER;
+  const wanted = turnsOf(run) + turnsMin + Math.floor(random() * (turnsMax - turnsMin));
+  const enough = eventually(ROUND_LIMIT_MS, "enough turns", () =>
+    Promise.resolve(turnsOf(run) >= wanted ? true : undefined),
+  );
   // A talk ends before the kill only by failing.
-  await Promise.race([talks, pause(min + random() * (max - min))]);
+  await Promise.race([talks, enough.then(() => pause(random() * msMax))]);
   current.isKilled = true;
   await current.service.kill("SIGKILL");
   await within(ROUND_LIMIT_MS, "the end of the talks", talks);
@@ -261,7 +270,7 @@ test(
 
 function report(run: Run, brokenOffCount: number, handlesCount: number): void {
   const all = [...run.retired, ...run.active];
-  const turnsCount = all.reduce((sum, each) => sum + each.turnsCount, 0);
+  const turnsCount = turnsOf(run);
   expect(turnsCount).toBeGreaterThan(KILLS_COUNT);
   const parts = [
     `${KILLS_COUNT} kills`,
