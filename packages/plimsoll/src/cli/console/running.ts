@@ -20,6 +20,8 @@ export interface RunningService extends NamedService {
 
 const fileName = "service.json";
 const timeoutMs = 2000;
+/** Without a wait, two services that start at the same moment would disturb each other, and neither would get the lock. */
+const lockMs = 500;
 
 /**
  * The running service that the service file of this folder names. Undefined if that service is no longer running, for example
@@ -37,7 +39,7 @@ export async function findService(data: string): Promise<RunningService | undefi
  * that is suspended, or that starts at the same moment, is not overlooked. Commands and the library do not need the lock.
  */
 export function takeService(data: string): FolderLock {
-  const lock = takeLock(join(data, serviceLockName), 0);
+  const lock = takeLock(join(data, serviceLockName), lockMs);
   if (lock !== undefined) return lock;
   const named = readServiceFile(data);
   const where =
