@@ -16,7 +16,7 @@ const limits = isSoak
 export default defineConfig({
   root: import.meta.dirname,
   test: {
-    maxWorkers: 3,
+    maxWorkers: 2,
     globalSetup: "test/harness/build-package.ts",
     reporters: ["default", new SlowestFiles()],
     projects: [

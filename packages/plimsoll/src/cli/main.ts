@@ -14,8 +14,11 @@ import type { CostFlags } from "./commands/cost.ts";
 import { clients, printEnvironment } from "./commands/env.ts";
 import type { RecallFlags } from "./commands/recall.ts";
 import type { ReplayFlags } from "./commands/replay.ts";
+import type { ServeFlags } from "./commands/serve.ts";
 import type { ToolSearchFlags } from "./commands/tool-search.ts";
 import type { ReportFlags } from "./report/report.ts";
+import { agentPrograms } from "./run/agents.ts";
+import type { RunFlags } from "./run/run.ts";
 import type { TopFlags } from "./top/top.ts";
 
 const version: string = readVersion();
@@ -93,16 +96,12 @@ export function program(): Command {
       "The load line for LLM context windows: keeps any agent inside its model's window and loses nothing.",
     )
     .version(version)
+    .enablePositionalOptions()
     .configureOutput({
       outputError: (text, write) => write(text.replace(/^error: /, "plimsoll: ")),
     })
     .exitOverride();
-  example(withData(root.command("serve")), "plimsoll serve --port 4141")
-    .description("run the proxy and its API on one port")
-    .option("--port <number>", "port (default: 4141; 0 picks a free one)", portOf)
-    .option("--host <address>", "address to listen on (default: 127.0.0.1)")
-    .action(async (flags: Flags) => (await import("./commands/serve.ts")).runServe(flags, version));
-
+  addService(root);
   example(root.command("env"), "plimsoll env claude-code")
     .description("print the settings that point a client at Plimsoll")
     .argument("<client>", clients.join(", "))
@@ -164,6 +163,31 @@ export function program(): Command {
     .action(async (flags: Flags) => (await import("./commands/doctor.ts")).runDoctor(flags));
 
   return root;
+}
+
+function addService(root: Command): void {
+  example(withData(root.command("serve")), "plimsoll serve --port 4141")
+    .description("run the proxy and its API on one port")
+    .option("--port <number>", "port (default: 4141; 0 picks a free one)", portOf)
+    .option("--host <address>", "address to listen on (default: 127.0.0.1)")
+    .option("--idle-minutes <n>", "end when nobody has used the service for so long", countOf)
+    .action(async (flags: ServeFlags) =>
+      (await import("./commands/serve.ts")).runServe(flags, version),
+    );
+
+  example(withData(root.command("run")), "plimsoll run -- claude")
+    .description("start an agent in this folder, with Plimsoll between it and its model")
+    .argument("<agent...>", `the agent and its own arguments: ${agentPrograms.join(", ")}`)
+    .option("--as <name>", "the agent's name, if its program has another name")
+    .option("--port <number>", "port of the service, if none runs yet", portOf)
+    .passThroughOptions()
+    .action(async (command: readonly string[], flags: RunFlags) =>
+      (await import("./run/run.ts")).runAgent(command, flags),
+    );
+
+  example(withData(root.command("stop")), "plimsoll stop")
+    .description("stop the running service")
+    .action(async (flags: Flags) => (await import("./commands/stop.ts")).runStop(flags));
 }
 
 function addCompaction(root: Command): void {

@@ -5,7 +5,7 @@
 
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { homedir } from "node:os";
-import { extname, join } from "node:path";
+import { extname, isAbsolute, join } from "node:path";
 import { parse as parseToml } from "smol-toml";
 import { parse as parseYaml } from "yaml";
 import { z } from "zod";
@@ -39,7 +39,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Flags override the environment, the environment overrides the file, and the file overrides the defaults. */
 export function loadSettings(flags: Flags, environment: Environment): Settings {
-  const data = flags.data ?? environment["PLIMSOLL_DATA"] ?? join(homedir(), ".plimsoll");
+  const data = flags.data ?? environment["PLIMSOLL_DATA"] ?? usualData();
   const named = flags.config ?? environment["PLIMSOLL_CONFIG"];
   const file =
     named ??
@@ -54,6 +54,15 @@ export function loadSettings(flags: Flags, environment: Environment): Settings {
     port: flags.port ?? readPort(environment["PLIMSOLL_PORT"]) ?? config.server?.port ?? 4141,
     ...(token === undefined || token === "" ? {} : { token }),
   };
+}
+
+function usualData(): string {
+  const home = homedir();
+  if (isAbsolute(home)) return join(home, ".plimsoll");
+  throw new PlimsollError(
+    "CONFIG_INVALID",
+    "Plimsoll does not know your home folder, because HOME is empty. Set HOME, or choose a data folder with --data.",
+  );
 }
 
 export function readPort(text: string | undefined): number | undefined {

@@ -9,6 +9,8 @@ export interface WhoAsks {
   readonly priority?: 1 | 2 | 3 | undefined;
   readonly provider: string;
   readonly model: string;
+  /** The id of the `plimsoll run` that started the client. No limit depends on it. */
+  readonly run?: string | undefined;
 }
 
 const usualFloor = 3500;

@@ -94,6 +94,8 @@ export interface TurnEndEvent extends Base {
   readonly isWindowGuess?: true;
   /** The priority that the client asked for. */
   readonly priority?: Priority;
+  /** The id of the `plimsoll run` that started the client. */
+  readonly run?: string;
   /** Usage of all rounds together. */
   readonly usage?: Usage;
   /** Cost of all rounds by reported usage, in US dollars. Absent if prices or usage are unknown. */

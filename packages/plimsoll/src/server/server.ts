@@ -39,6 +39,8 @@ export interface ServerOptions {
 export interface RunningServer {
   readonly url: string;
   readonly port: number;
+  /** Resolves when no request has been open for so many milliseconds. An open event stream is an open request. */
+  unused(milliseconds: number): Promise<void>;
   /** Stops the service. Running answers get some time to finish. */
   close(): Promise<void>;
 }
@@ -85,6 +87,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       upstream: (provider, path) => upstreamUrl(upstreams.get(provider)?.baseUrl ?? "", path),
     },
   };
+  const use = watchUse();
   const server = createServer(
     {
       headersTimeout: headersTimeoutMs,
@@ -93,7 +96,10 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       keepAliveTimeout: 65_000,
       connectionsCheckingInterval: 2000,
     },
-    (request, response) => void handle(service, request, response),
+    (request, response) => {
+      use.begin(response);
+      void handle(service, request, response);
+    },
   );
   server.maxConnections = maxConnections;
   await listen(server, options);
@@ -102,12 +108,43 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   return {
     url: `http://${host}:${port}`,
     port,
+    unused: use.unused,
     close: async () => {
       closing.abort();
       await mcp.close();
       await closeServer(server);
       await agent.destroy();
     },
+  };
+}
+
+interface Use {
+  begin(response: ServerResponse): void;
+  unused: RunningServer["unused"];
+}
+
+/** Notes when a request is open. */
+function watchUse(): Use {
+  let open = 0;
+  let lastEnd = Date.now();
+  const end = (): void => {
+    open -= 1;
+    lastEnd = Date.now();
+  };
+  return {
+    begin: (response) => {
+      open += 1;
+      response.once("close", end);
+    },
+    unused: (milliseconds) =>
+      new Promise((resolve) => {
+        const look = (): void => {
+          const left = open > 0 ? milliseconds : lastEnd + milliseconds - Date.now();
+          if (left <= 0) resolve();
+          else setTimeout(look, left).unref();
+        };
+        look();
+      }),
   };
 }
 

@@ -17,7 +17,12 @@ function warn(message: string): void {
   console.error(harmless(`plimsoll: ${message}`));
 }
 
-export async function runServe(flags: Flags, version: string): Promise<void> {
+export interface ServeFlags extends Flags {
+  /** The service ends by itself when nobody has used it for so long. */
+  readonly idleMinutes?: number;
+}
+
+export async function runServe(flags: ServeFlags, version: string): Promise<void> {
   outliveReaders();
   growYoungHeap();
   const settings = loadSettings(flags, process.env);
@@ -57,7 +62,10 @@ export async function runServe(flags: Flags, version: string): Promise<void> {
   announce(settings.data, server.url, warn);
   console.log(`plimsoll ready on ${server.url}\n${dashboardLine(server.url, settings, token)}`);
 
-  await toldToStop(warn);
+  await Promise.race([
+    toldToStop(warn),
+    ...(flags.idleMinutes === undefined ? [] : [server.unused(flags.idleMinutes * 60_000)]),
+  ]);
   removeServiceFile(settings.data);
   await server.close();
   isStopping = true;

@@ -1,5 +1,6 @@
 /** Finds the route of a request from its method, path and headers. Pure. */
 
+import { type MarkedPath, type RunMark, readRunPath } from "../../message/run-mark.ts";
 import type { Vendor } from "../../wire/format/wire.ts";
 import {
   type AskedPath,
@@ -24,6 +25,8 @@ interface ConversationRoute<K> extends Omit<AskedPath, "isCount"> {
   readonly kind: K;
   readonly provider: string;
   readonly path: string;
+  /** Set if the path begins with `/run/…`, because `plimsoll run` started the client. */
+  readonly run?: RunMark;
 }
 
 export interface Routed {
@@ -49,9 +52,19 @@ export function routeRequest(input: RouteInput): Routed {
   if (url === undefined) return { route: { kind: "unknown" }, query: new URLSearchParams() };
   const token = /^\/t\/([^/]+)(?=\/)/.exec(url.pathname);
   const path = token === null ? url.pathname : url.pathname.slice(token[0].length);
-  const route = routePath(input, path, url.search);
+  const marked = readRunPath(path);
+  const route =
+    marked === undefined
+      ? routePath(input, path, url.search)
+      : routeOfRun(input, marked, url.search);
   const pathToken = token?.[1];
   return { route, query: url.searchParams, ...(pathToken === undefined ? {} : { pathToken }) };
+}
+
+/** A client that `plimsoll run` started reaches only providers under its address, and none of the service's own paths. */
+function routeOfRun(input: RouteInput, { run, path }: MarkedPath, search: string): Destination {
+  const route = routeToProvider(input, path.split("/").slice(1), search);
+  return route.kind === "model" || route.kind === "count" ? { ...route, run } : route;
 }
 
 /** Parses the URL. The parser also resolves dot segments, plain or percent-encoded, so no path can leave its prefix. */

@@ -197,6 +197,7 @@ async function receive(
       ...(route.model === undefined ? {} : { model: route.model }),
       hints: readHints(request.headers),
       ...switches,
+      ...(route.run === undefined ? {} : { run: route.run.id }),
       headers: decidingHeaders(wires[route.wire], request),
       credentials: () => credentialsOf(request.rawHeaders, request.url ?? ""),
       isRefreshable: caller.isByCredential === true,

@@ -47,6 +47,8 @@ export interface Incoming {
   readonly model?: string;
   readonly hints: SessionHints;
   readonly priority?: 1 | 2 | 3;
+  /** The id of the `plimsoll run` that started the client. */
+  readonly run?: string;
   /** Whether Plimsoll sends the request as it came. The request is still recorded and measured. */
   readonly isBypassed?: boolean;
   /** Whether the request starts a new session, unless the client names another session. */

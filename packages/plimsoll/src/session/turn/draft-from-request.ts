@@ -134,7 +134,7 @@ function serverSideBodies(
 }
 
 export function whoAsks(
-  { provider, hints, priority }: Pick<Incoming, "provider" | "hints" | "priority">,
+  { provider, hints, priority, run }: Pick<Incoming, "provider" | "hints" | "priority" | "run">,
   { model }: Pick<WireRequest, "model">,
 ): WhoAsks {
   return {
@@ -142,6 +142,7 @@ export function whoAsks(
     model,
     ...(hints.agent === undefined ? {} : { agent: hints.agent }),
     ...(priority === undefined ? {} : { priority }),
+    ...(run === undefined ? {} : { run }),
   };
 }
 

@@ -111,6 +111,7 @@ export async function endTurn(
     window: record.window,
     ...(record.isWindowGuess === true ? { isWindowGuess: true } : {}),
     ...(record.priority === undefined ? {} : { priority: record.priority }),
+    ...(draft.who.run === undefined ? {} : { run: draft.who.run }),
     ...(usage === undefined ? {} : { usage }),
     ...moneyOf(world.pricesOf(fitted.target), { ...fitted, usage }),
     ...(sent.rounds === undefined ? {} : { innerRounds: sent.rounds.innerRounds }),
