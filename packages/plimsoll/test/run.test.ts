@@ -5,11 +5,12 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { chmod, mkdir, readdir, readFile, realpath, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { reply, text } from "./harness/answer.ts";
 import { childEnvironment } from "./harness/child-environment.ts";
+import type { JsonObject } from "./harness/json.ts";
 import { makeDataFolder } from "./harness/service.ts";
 import { startUpstream, type Upstream } from "./harness/upstream.ts";
 import { eventually, within } from "./harness/waiting.ts";
@@ -20,8 +21,11 @@ const RUN_LIMIT_MS = 30_000;
 
 /** Prints what it was given. Asks its model as often as ASKS says, and waits before the last time for a line on its input. */
 const AGENT = `#!/usr/bin/env node
+const require = (await import("node:module")).createRequire("/");
 const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => /BASE_URL|_HOST$|API_BASE|OPENCODE|NO_PROXY/.test(name)));
-console.log(JSON.stringify({ folder: process.cwd(), options: process.argv.slice(2), env }));
+const { CLINE_PROVIDER_SETTINGS_PATH: settings } = process.env;
+const copy = settings && require("node:fs").readFileSync(settings, "utf8");
+console.log(JSON.stringify({ folder: process.cwd(), options: process.argv.slice(2), env, copy }));
 const address = process.env.ANTHROPIC_BASE_URL ?? process.env.ADDRESS;
 const ask = async (words) => {
   const response = await fetch(address + "/v1/messages", {
@@ -57,7 +61,7 @@ beforeAll(async () => {
   project = join(home, "the crane's project");
   await mkdir(project);
   await mkdir(join(home, "bin"));
-  for (const name of ["claude", "codex", "opencode", "pi", "goose", "my-claude"]) {
+  for (const name of ["claude", "codex", "opencode", "pi", "goose", "cline", "my-claude"]) {
     await writeFile(
       join(home, "bin", name),
       AGENT.replace("#!/usr/bin/env node", `#!${process.execPath}`),
@@ -120,6 +124,8 @@ interface Told {
   readonly folder: string;
   readonly options: readonly string[];
   readonly env: Readonly<Record<string, string>>;
+  /** The file that CLINE_PROVIDER_SETTINGS_PATH names. */
+  readonly copy?: string;
 }
 
 function told({ stdout }: Pick<Ran, "stdout">): Told {
@@ -184,6 +190,23 @@ describe("an agent", () => {
         google: { options: { baseURL: expect.stringMatching(/\/v1beta$/) } },
       },
     });
+  });
+
+  test("cline gets a copy of its providers, with the address, and the user's own file stays as it is", async () => {
+    const file = join(home, ".cline", "data", "settings", "providers.json");
+    const own =
+      '{\r\n "version": 1, "providers": { "anthropic": { "settings": { "apiKey": "k" } } } }\r\n';
+    await mkdir(dirname(file), { recursive: true });
+    await writeFile(file, own);
+    const ran = await run(["cline"], { ASKS: "0" });
+    const copy = JSON.parse(told(ran).copy ?? "") as JsonObject;
+    expect(copy).toMatchObject({
+      version: 1,
+      providers: {
+        anthropic: { settings: { apiKey: "k", baseUrl: expect.stringMatching(/\/run\/cline~/) } },
+      },
+    });
+    expect(await readFile(file, "utf8")).toBe(own);
   });
 
   test("pi gets an extension, which is gone afterwards", async () => {

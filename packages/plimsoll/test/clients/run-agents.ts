@@ -21,7 +21,7 @@ interface TriedAgent {
   readonly package: string;
   /** The options for one question, and for one more question in the same conversation. */
   readonly ask: (question: string) => readonly string[];
-  readonly askAgain: (question: string) => readonly string[];
+  readonly askAgain?: (question: string) => readonly string[];
   readonly environment: Readonly<Record<string, string>>;
   /** The agent's own settings. They must be the same bytes afterwards. */
   readonly settings: Readonly<Record<string, string>>;
@@ -34,6 +34,8 @@ const CODEX_OPTIONS = ["--skip-git-repo-check", "--dangerously-bypass-approvals-
 /** opencode adds the key `$schema` by itself where it is missing. */
 const OPENCODE_SETTINGS =
   '{ "$schema": "https://opencode.ai/config.json", "compaction": { "auto": false } }\n';
+/** Qwen Code adds the version where it is missing. */
+const QWEN_SETTINGS = JSON.stringify({ model: { maxSessionTurns: -1 }, $version: 4 }, null, 2);
 const AGENTS: Readonly<Record<string, TriedAgent>> = {
   claude: {
     package: "@anthropic-ai/claude-code",
@@ -63,6 +65,33 @@ const AGENTS: Readonly<Record<string, TriedAgent>> = {
     environment: { ANTHROPIC_API_KEY: "a-key" },
     settings: { ".config/opencode/opencode.json": OPENCODE_SETTINGS },
     read: (file) => ["read", { filePath: file }],
+  },
+  cline: {
+    package: "cline",
+    ask: (question) => [
+      "-P",
+      "anthropic",
+      "-k",
+      "a-key",
+      "-m",
+      MODEL,
+      "--compaction",
+      "off",
+      question,
+    ],
+    environment: { CLINE_NO_INTERACTIVE: "1" },
+    settings: {
+      ".cline/data/settings/providers.json":
+        '{\r\n"version": 1, "modes": {}, "providers": {}, "lastUsedProvider": "anthropic"}\r\n',
+    },
+    read: (file) => ["read_files", { files: [{ path: file }] }],
+  },
+  qwen: {
+    package: "@qwen-code/qwen-code",
+    ask: (question) => ["--auth-type", "openai", "-y", "-m", "qwen3-coder-plus", "-p", question],
+    environment: { OPENAI_API_KEY: "a-key" },
+    settings: { ".qwen/settings.json": QWEN_SETTINGS },
+    read: (file) => ["read_file", { file_path: file }],
   },
   pi: {
     package: "@earendil-works/pi-coding-agent@0.87.1",
@@ -172,19 +201,23 @@ async function tryAgent(name: string, agent: TriedAgent, programs: string): Prom
     plimsoll(scene, programs, "run", "--port", "0", "--", name, ...options);
   try {
     const first = await run(agent.ask("Read all the logs and say how many there were."));
-    said.goal = CALLS + MORE_CALLS;
-    const again = await run(agent.askAgain("Read three more."));
+    if (agent.askAgain !== undefined) said.goal = CALLS + MORE_CALLS;
+    const again =
+      agent.askAgain === undefined ? first : await run(agent.askAgain("Read three more."));
     const listed = await plimsoll(scene, programs, "sessions", "--json");
-    const sessions = listed.output.trim().split("\n");
+    const { items: sessions }: { readonly items: readonly JsonObject[] } = JSON.parse(
+      listed.output,
+    );
     const stopped = await plimsoll(scene, programs, "stop");
     say(`\n${name}`);
     for (const [when, { code, output }] of Object.entries({ first, again }))
       say(`${when}: exit ${code}; ${output.trim().split("\n").slice(-2).join(" | ")}`);
     say(
-      `calls ${said.calls}, requests ${upstream.requests.length}, sessions:\n${sessions.join("\n").slice(0, 900)}\n ${stopped.output.trim()}`,
+      `calls ${said.calls}, requests ${upstream.requests.length}, ${sessions.length} sessions; ${stopped.output.trim()}`,
     );
     const wrong = [
       ...(first.code === 0 && again.code === 0 ? [] : ["the agent had an error"]),
+      ...(sessions.length === 1 ? [] : [`${sessions.length} sessions: ${listed.output}`]),
       ...(said.calls === said.goal ? [] : [`${said.calls} of ${said.goal} calls`]),
       ...upstream.refusals.invalid.map(
         (refusal) => `refused: ${JSON.stringify(refusal).slice(0, 300)}`,

@@ -21,6 +21,9 @@ export interface Place {
   /** A folder of this run, for files that the agent reads. */
   readonly folder: string;
   readonly environment: Environment;
+  readonly home: string;
+  /** The text of a file of the user's, or undefined if there is none. */
+  readonly read: (file: string) => string | undefined;
 }
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -35,6 +38,7 @@ export interface Pointing {
 }
 
 const piExtension = "plimsoll.mjs";
+const clineFile = "providers.json";
 
 /** By the name of the program. */
 const agents: Readonly<Record<string, Agent>> = {
@@ -75,6 +79,25 @@ const agents: Readonly<Record<string, Agent>> = {
     install: "npm install -g @qwen-code/qwen-code",
     pointAt: ({ address }) => ({ variables: { OPENAI_BASE_URL: `${address}/v1` } }),
   },
+  crush: {
+    name: "Crush",
+    install: "npm install -g @charmland/crush",
+    pointAt: ({ address }) => ({
+      variables: {
+        ANTHROPIC_API_ENDPOINT: address,
+        OPENAI_API_ENDPOINT: `${address}/v1`,
+        GEMINI_API_ENDPOINT: address,
+      },
+    }),
+  },
+  cline: {
+    name: "Cline",
+    install: "npm install -g cline",
+    pointAt: (place) => ({
+      variables: { CLINE_PROVIDER_SETTINGS_PATH: `${place.folder}/${clineFile}` },
+      files: { [clineFile]: clineSettings(place) },
+    }),
+  },
   goose: {
     name: "Goose",
     install: "see https://block.github.io/goose",
@@ -110,6 +133,31 @@ function opencodeConfig(address: string, environment: Environment): string {
     ...config,
     provider: { ...providers, ...Object.fromEntries(pointed) },
   });
+}
+
+/**
+ * Cline's list of providers with Plimsoll's address in each. Cline reads this copy during the run, so a provider that the user
+ * adds meanwhile is not kept.
+ */
+function clineSettings({ address, environment, home, read }: Place): string {
+  const { CLINE_PROVIDER_SETTINGS_PATH: file, CLINE_DATA_DIR: data } = environment;
+  const path = file ?? `${data ?? `${home}/.cline/data`}/settings/${clineFile}`;
+  const text = read(path);
+  const own = text === undefined ? { version: 1, modes: {} } : parseObject(text);
+  if (own === undefined)
+    throw new PlimsollError("USAGE", `${path} is not JSON. Correct it, and try again.`);
+  const providers = objectAt(own, "providers");
+  const addresses = {
+    anthropic: address,
+    openai: `${address}/v1`,
+    "openai-native": `${address}/v1`,
+  };
+  const pointed = Object.entries(addresses).map(([name, baseUrl]) => {
+    const provider = objectAt(providers, name);
+    const settings = { provider: name, ...objectAt(provider, "settings"), baseUrl };
+    return [name, { updatedAt: new Date(0).toISOString(), ...provider, settings }] as const;
+  });
+  return JSON.stringify({ ...own, providers: { ...providers, ...Object.fromEntries(pointed) } });
 }
 
 function objectAt(parent: JsonObject, key: string): JsonObject {

@@ -5,8 +5,17 @@
 
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { accessSync, constants, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { constants as system } from "node:os";
+import {
+  accessSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { homedir, constants as system } from "node:os";
 import { basename, delimiter, isAbsolute, join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { type Flags, loadSettings } from "../../config/config.ts";
@@ -67,7 +76,14 @@ function pointAgent(
 ): Pointing {
   const mark = { id: run, program: agent.key, folder: basename(process.cwd()) };
   const address = url + runPath(mark);
-  const pointing = agent.pointAt({ address, host: url, folder, environment: process.env });
+  const pointing = agent.pointAt({
+    address,
+    host: url,
+    folder,
+    environment: process.env,
+    home: homedir(),
+    read: (file) => (existsSync(file) ? readFileSync(file, "utf8") : undefined),
+  });
   refuseOtherWays(agent, pointing, process.env);
   for (const [name, text] of Object.entries(pointing.files ?? {}))
     writeFileSync(join(folder, name), text, { mode: 0o600 });
