@@ -360,22 +360,25 @@ describe("a provider that counts by another rule", () => {
   const FACTOR_MIN = 0.8;
   const FACTOR_MAX = 1.4;
   const NEAR = 0.05;
+  /** In `npm test` the two streamed ones. */
+  const COUNTED_CAST = CAST.filter(({ isStreamed }) => isSoak || isStreamed);
 
   /** Seeded, and spread over the whole range. */
   const factorOf = (seed: number): number => {
-    const place = ((seed % CAST.length) + diceOf(seed)()) / CAST.length;
+    const place = ((seed % COUNTED_CAST.length) + diceOf(seed)()) / COUNTED_CAST.length;
     return FACTOR_MIN + place * (FACTOR_MAX - FACTOR_MIN);
   };
   const factors = new Map<unknown, number>();
   const scene = useScene({
     number: 3,
+    cast: COUNTED_CAST,
     window: { tokens: WINDOW_TOKENS, factor: (body) => factors.get(body["model"]) ?? Number.NaN },
     toldTokens: WINDOW_TOKENS,
     historyTokensMin: effort(2, 3) * WINDOW_TOKENS,
   });
   for (const { options } of scene.talks) factors.set(options.model, factorOf(options.seed));
 
-  test.each(CAST)("$name: the client sees no error", (role) => {
+  test.each(COUNTED_CAST)("$name: the client sees no error", (role) => {
     const talk = scene.talkOf(role);
     const { turns, options } = talk;
     expect(historyTokens(talk)).toBeGreaterThanOrEqual(effort(2, 3) * WINDOW_TOKENS);
@@ -396,15 +399,17 @@ describe("a provider that counts by another rule", () => {
   test("the provider finds nothing invalid, and no answer of it is an overflow", () => {
     expect(scene.upstream.refusals.invalid).toEqual([]);
     const last = scene.talks.flatMap(({ turns }) => turns.map(({ sent }) => sent.at(-1)));
-    expect(last.length).toBeGreaterThan(CAST.length);
+    expect(last.length).toBeGreaterThan(COUNTED_CAST.length);
     expect(last.filter((request) => request?.isOverflow !== false)).toEqual([]);
   });
 });
 
-const STREAMED_CAST = CAST.filter(({ isStreamed }) => isStreamed);
+/** In `npm test` two wires have their overflows as an answer of their own, and one inside the stream. */
+const WHOLE_CAST = CAST.filter(({ isStreamed }) => isSoak || !isStreamed);
+const STREAMED_CAST = CAST.filter(({ isStreamed }) => isStreamed).slice(0, isSoak ? undefined : 1);
 
 describe.each([
-  { kind: "as an answer of its own", number: 4, cast: CAST, isToldInStream: false },
+  { kind: "as an answer of its own", number: 4, cast: WHOLE_CAST, isToldInStream: false },
   { kind: "inside the stream", number: 5, cast: STREAMED_CAST, isToldInStream: true },
 ])("a window smaller than was said, told $kind", ({ number, cast, isToldInStream }) => {
   const scene = useScene({
