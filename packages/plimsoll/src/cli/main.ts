@@ -173,7 +173,7 @@ function addCompaction(root: Command): void {
     )
     .argument(
       "[what]",
-      "a file with a request or transcript, or a session id (default: the newest session)",
+      "a file with a request or transcript, or a session id (default: standard input if it is redirected, otherwise the newest session)",
     )
     .option("--budget <tokens>", "maximum number of tokens to keep", countOf)
     .option("--branch <id>", "branch of the session (default: the branch that was sent last)")
