@@ -6,8 +6,10 @@ import { openDataFolder } from "../../config/data-folder.ts";
 import { raisedLimits } from "../../config/limits.ts";
 import { openEngine } from "../../engine.ts";
 import { errorMessage } from "../../message/error.ts";
+import type { BudgetRaisedEvent } from "../../message/event.ts";
 import { startServer, upstreamsOf } from "../../server/server.ts";
 import { openTelemetry } from "../../server/telemetry/telemetry.ts";
+import { grouped } from "../../text/digits.ts";
 import { harmless } from "../../text/unseen.ts";
 import { removeServiceFile, takeService, writeServiceFile } from "../console/running.ts";
 import { onStopSignals, signalCodes } from "../console/stop-signals.ts";
@@ -33,6 +35,7 @@ export async function runServe(flags: Flags, version: string): Promise<void> {
   engine.on("store-spoilt", ({ message }) => warn(message));
   for (const sentence of [...raisedLimits(config), ...folder.notices]) warn(sentence);
   engine.on("degraded", ({ reason, session }) => warn(`${session}: ${reason}`));
+  engine.on("budget-raised", (raised) => warn(raisedBudgetSentence(raised)));
   const telemetry = await openTelemetry({
     engine,
     upstreams: upstreamsOf(config),
@@ -68,6 +71,20 @@ export async function runServe(flags: Flags, version: string): Promise<void> {
 }
 
 /**
+function raisedBudgetSentence({
+  session,
+  budget,
+  limit,
+  preambleTokens,
+}: BudgetRaisedEvent): string {
+  return `${session}: system prompt and tools take ${grouped(preambleTokens)} of a budget of ${grouped(budget)} tokens, so the limit is ${grouped(limit)}. Give the agent a larger budget (agent.context_budget, context_config), or fewer tools.`;
+}
+
+function readyLines(url: string, settings: Settings, token: string): readonly string[] {
+  const limits = knownLimits(settings.config).map((sentence) => `limit ${sentence}`);
+  return [`plimsoll ready on ${url}`, dashboardLine(url, settings, token), ...limits];
+}
+
  * The line about the dashboard. It shows the owner's token only on a terminal, because any other output may be stored in journals
  * and files.
  */
