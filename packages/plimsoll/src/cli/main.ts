@@ -103,7 +103,7 @@ export function program(): Command {
     .option("--host <address>", "address to listen on (default: 127.0.0.1)")
     .action(async (flags: Flags) => (await import("./commands/serve.ts")).runServe(flags, version));
 
-  example(root.command("env"), "plimsoll env claude-code")
+  example(withData(root.command("env")), "plimsoll env claude-code")
     .description("print the settings that point a client at Plimsoll")
     .argument("<client>", clients.join(", "))
     .option("--port <number>", "port of the service", portOf)

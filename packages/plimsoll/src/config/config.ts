@@ -56,7 +56,7 @@ export function loadSettings(flags: Flags, environment: Environment): Settings {
   };
 }
 
-export function readPort(text: string | undefined): number | undefined {
+function readPort(text: string | undefined): number | undefined {
   if (text === undefined || text === "") return undefined;
   const port = Number(text);
   if (Number.isInteger(port) && port >= 0 && port <= 65_535) return port;

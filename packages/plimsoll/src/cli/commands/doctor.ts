@@ -16,6 +16,7 @@ import {
 } from "../../message/optional-packages.ts";
 import { signalsOf } from "../../server/telemetry/telemetry.ts";
 import { harmless, harmlessJson } from "../../text/unseen.ts";
+import { knownLimits } from "../console/known-limits.ts";
 import { openToRead } from "../console/open-store.ts";
 import { withProgress } from "../console/progress.ts";
 import { findService, serviceFileName } from "../console/running.ts";
@@ -56,8 +57,8 @@ async function examine(flags: Flags): Promise<readonly Finding[]> {
           ? "none; requests go to the vendors' own addresses"
           : providers.join(", "),
     },
-    ...raisedLimits(settings.config).map(
-      (message): Finding => ({ check: "limits", isGood: true, message }),
+    ...[...knownLimits(settings.config), ...raisedLimits(settings.config)].map(
+      (message): Finding => ({ check: "limit", isGood: true, message }),
     ),
     ...(await Promise.all(uses.map((use) => checkPackages(use, settings)))),
     checkFolder(settings),

@@ -11,6 +11,7 @@ import { startServer, upstreamsOf } from "../../server/server.ts";
 import { openTelemetry } from "../../server/telemetry/telemetry.ts";
 import { grouped } from "../../text/digits.ts";
 import { harmless } from "../../text/unseen.ts";
+import { knownLimits } from "../console/known-limits.ts";
 import { removeServiceFile, takeService, writeServiceFile } from "../console/running.ts";
 import { onStopSignals, signalCodes } from "../console/stop-signals.ts";
 import { growYoungHeap } from "../console/young-heap.ts";
@@ -34,8 +35,8 @@ export async function runServe(flags: Flags, version: string): Promise<void> {
   );
   engine.on("store-spoilt", ({ message }) => warn(message));
   for (const sentence of [...raisedLimits(config), ...folder.notices]) warn(sentence);
-  engine.on("degraded", ({ reason, session }) => warn(`${session}: ${reason}`));
   engine.on("budget-raised", (raised) => warn(raisedBudgetSentence(raised)));
+  engine.on("degraded", ({ reason, session }) => warn(`${session}: ${reason}`));
   const telemetry = await openTelemetry({
     engine,
     upstreams: upstreamsOf(config),
@@ -58,7 +59,7 @@ export async function runServe(flags: Flags, version: string): Promise<void> {
     warn,
   });
   announce(settings.data, server.url, warn);
-  console.log(`plimsoll ready on ${server.url}\n${dashboardLine(server.url, settings, token)}`);
+  console.log(readyLines(server.url, settings, token).join("\n"));
 
   await toldToStop(warn);
   removeServiceFile(settings.data);
@@ -70,7 +71,6 @@ export async function runServe(flags: Flags, version: string): Promise<void> {
   if ((await telemetry.close()) === "unsent") process.exit();
 }
 
-/**
 function raisedBudgetSentence({
   session,
   budget,
@@ -85,6 +85,7 @@ function readyLines(url: string, settings: Settings, token: string): readonly st
   return [`plimsoll ready on ${url}`, dashboardLine(url, settings, token), ...limits];
 }
 
+/**
  * The line about the dashboard. It shows the owner's token only on a terminal, because any other output may be stored in journals
  * and files.
  */
