@@ -203,7 +203,9 @@ export const configSchema = z.strictObject({
   agent: z
     .strictObject({
       context_budget: z
-        .union([tokens, z.enum(["auto", "window"])])
+        .union([tokens, z.enum(["auto", "window"])], {
+          error: "give a number of tokens, auto or window",
+        })
         .describe(
           "Maximum size of every request in tokens. `auto` (default): for known windows of 400,000 tokens and more, the model's price step, or 200,000 if it has none; for smaller windows, the whole window (decisions/0016). `window`: the whole window.",
         )
