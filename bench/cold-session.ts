@@ -11,9 +11,9 @@ import { wires } from "../packages/plimsoll/src/wire/wires.ts";
 import {
   answerOf,
   type Conversation,
+  configOf,
   createConversation,
   maxOutput,
-  providerOf,
   ruler,
 } from "./conversation.ts";
 import { greet } from "./processes.ts";
@@ -46,7 +46,7 @@ async function measure(): Promise<ColdFigures> {
   const conversation = createConversation(Number(length));
   const messages = [...conversation.messages, conversation.result(resultCharacters)];
   if (way === "tail scan") return clock(await tailScan(messages), "scanned");
-  const config = { providers: providerOf({ cold: limitTokens }) };
+  const config = configOf({ cold: limitTokens });
   const engine = await openEngine(
     folder === "" ? { store: "memory", config } : { data: folder, config },
   );

@@ -9,7 +9,7 @@ import { createFactsReader } from "../packages/plimsoll/src/session/measure/mess
 import { createTokenCounter } from "../packages/plimsoll/src/session/measure/token-counter.ts";
 import { validate } from "../packages/plimsoll/src/wire/validate/validate.ts";
 import { wires } from "../packages/plimsoll/src/wire/wires.ts";
-import { createConversation, providerOf, ruler } from "./conversation.ts";
+import { configOf, createConversation, ruler } from "./conversation.ts";
 import {
   openPrune,
   openSummarization,
@@ -49,7 +49,7 @@ async function sumOf(messages: readonly JsonObject[]): Promise<number> {
 async function openOwn(): Promise<Peer> {
   const plimsoll = await openPlimsoll({
     store: "memory",
-    config: { providers: providerOf({ compaction: limitTokens }) },
+    config: configOf({ compaction: limitTokens }),
   });
   await plimsoll.warmUp();
   const session = await plimsoll.session();

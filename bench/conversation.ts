@@ -20,8 +20,12 @@ export const ruler: Ruler = {
 const buffer = 1_000;
 export const maxOutput = 1_000;
 
-/** A provider whose models differ in nothing but the limit: `bench/NAME`. */
-export function providerOf(limits: Readonly<Record<string, number>>): Config["providers"] {
+/** A configuration in which the models of one provider differ in nothing but the limit: `bench/NAME`. */
+export function configOf(limits: Readonly<Record<string, number>>): Config {
+  return { providers: providerOf(limits), agent: { context_budget: "window" } };
+}
+
+function providerOf(limits: Readonly<Record<string, number>>): Config["providers"] {
   const models = Object.entries(limits).map(([name, limit]) => [
     name,
     { contextWindow: limit + buffer + maxOutput },

@@ -7,7 +7,7 @@ import {
   type Service,
   startService,
 } from "../packages/plimsoll/test/harness/service.ts";
-import { providerOf } from "./conversation.ts";
+import { configOf } from "./conversation.ts";
 import { watchLoad } from "./dashboard-load.ts";
 import {
   countPainted,
@@ -98,7 +98,7 @@ async function measureRound(
   { paints, scrolls }: Results,
 ): Promise<void> {
   // Nothing is ever sent there.
-  const provider = providerOf({ large: windowTokens })?.["bench"] as JsonObject;
+  const provider = configOf({ large: windowTokens }).providers?.["bench"] as JsonObject;
   const service = await startService({
     upstreams: {},
     data: folder,

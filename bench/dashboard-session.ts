@@ -4,7 +4,7 @@
  */
 
 import { openPlimsoll } from "plimsoll";
-import { answerOf, createConversation, providerOf } from "./conversation.ts";
+import { answerOf, configOf, createConversation } from "./conversation.ts";
 import { greet } from "./processes.ts";
 
 export interface WrittenSession {
@@ -23,7 +23,7 @@ async function write(): Promise<WrittenSession> {
   const messages = [...conversation.messages, conversation.result(1_500)];
   const plimsoll = await openPlimsoll({
     data: folder,
-    config: { providers: providerOf({ large: Number(limit) }) },
+    config: configOf({ large: Number(limit) }),
   });
   try {
     const session = await plimsoll.session();

@@ -15,8 +15,8 @@ import { wires } from "../packages/plimsoll/src/wire/wires.ts";
 import {
   answerOf,
   type Conversation,
+  configOf,
   createConversation,
-  providerOf,
   ruler,
 } from "./conversation.ts";
 import { atMost, type Benchmark, figure, type Outcome } from "./report.ts";
@@ -109,7 +109,7 @@ async function measureRound(
 ): Promise<readonly number[]> {
   const plimsoll = await openPlimsoll({
     store: "memory",
-    config: { providers: providerOf(limits) },
+    config: configOf(limits),
   });
   try {
     const subjects: Subject[] = [];

@@ -58,7 +58,10 @@ async function runSet(set: string, form: WireForm, traces: readonly Trace[]): Pr
   const facts = createFactsReader(counter);
   const roomy = await openEngine({
     store: "memory",
-    config: { providers: { roomy: { wire: form.family, contextWindow: largeWindow } } },
+    config: {
+      providers: { roomy: { wire: form.family, contextWindow: largeWindow } },
+      agent: { context_budget: "window" },
+    },
   });
   const planned: PlannedTrace[] = [];
   for (const trace of traces) {
@@ -86,7 +89,10 @@ async function runAll(
   const engine = await openEngine({
     store: "memory",
     // A note would move the compaction to an earlier request.
-    config: { providers: Object.fromEntries(providers), agent: { warning_note: false } },
+    config: {
+      providers: Object.fromEntries(providers),
+      agent: { context_budget: "window", warning_note: false },
+    },
     parts: { strategies },
   });
   const results: Offloaded[] = [];

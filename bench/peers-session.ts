@@ -9,7 +9,7 @@ import { createFactsReader } from "../packages/plimsoll/src/session/measure/mess
 import { createTokenCounter } from "../packages/plimsoll/src/session/measure/token-counter.ts";
 import { validate } from "../packages/plimsoll/src/wire/validate/validate.ts";
 import { wires } from "../packages/plimsoll/src/wire/wires.ts";
-import { answerOf, createConversation, providerOf, ruler } from "./conversation.ts";
+import { answerOf, configOf, createConversation, ruler } from "./conversation.ts";
 import { openPrune, openTrim, type Peer, type PeerWorld } from "./peers-adapters.ts";
 import { greet } from "./processes.ts";
 
@@ -43,7 +43,7 @@ async function tokensOf(messages: readonly JsonObject[]): Promise<readonly numbe
 async function openOwn(): Promise<Peer> {
   const plimsoll = await openPlimsoll({
     store: "memory",
-    config: { providers: providerOf({ peers: limitTokens }) },
+    config: configOf({ peers: limitTokens }),
   });
   await plimsoll.warmUp();
   const session = await plimsoll.session();

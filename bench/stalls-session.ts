@@ -124,7 +124,8 @@ async function held(work: () => Promise<unknown>): Promise<Held> {
 }
 
 const providers = { anthropic: { contextWindow: Number(window) } };
-const engine = await openEngine({ store: "memory", config: { providers } });
+const agent = { context_budget: "window" } as const;
+const engine = await openEngine({ store: "memory", config: { providers, agent } });
 await engine.warmUp();
 const receipt = new Promise((resolve) => engine.on("compaction-end", resolve));
 const bash = {

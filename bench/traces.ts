@@ -76,7 +76,7 @@ interface Running {
 async function runSet({ set, form, window, traces, facts, limits }: Running): Promise<Run> {
   const engine = await openEngine({
     store: "memory",
-    config: { providers: providersOf(form, limits) },
+    config: { providers: providersOf(form, limits), agent: { context_budget: "window" } },
   });
   const degraded: string[] = [];
   engine.on("degraded", ({ rung, reason }) => degraded.push(`${rung}: ${reason}`));

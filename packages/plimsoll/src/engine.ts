@@ -363,7 +363,7 @@ function assemble(parts: Assembly): Assembled {
     references: createReferences(store),
     exclusively: new NamedQueues().run,
     calibrations,
-    preambleCounts: createPreambleCounts(calibrations),
+    preambleCounts: createPreambleCounts(calibrations, config),
     pricesOf: createPrices(config),
     background: createBackground((error) =>
       process.emitWarning(`A background task of Plimsoll failed: ${errorMessage(error)}`),

@@ -1,6 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { assessAfter, assessBefore, effectiveLimit, type GuardTarget } from "./guard.ts";
+import {
+  assessAfter,
+  assessBefore,
+  budgetTooSmall,
+  effectiveLimit,
+  type GuardTarget,
+} from "./guard.ts";
 import { narrowLimit } from "./limit.ts";
 
 const targetOf = (window: number, buffer = 0, maxOutput = 0, name = "t"): GuardTarget => ({
@@ -20,6 +26,7 @@ const projected = (tokens: number, head = 0, least = tokens) => ({
   least,
   most: tokens,
   head,
+  preamble: 0,
   isGuess: false,
 });
 
@@ -132,11 +139,11 @@ test("with a small head, nothing that fits is over its limit, and buffer and ans
 
 test("a large head leaves the conversation half of what is beside it, whatever is kept free for the answer", () => {
   const target = targetOf(60_000, 7500, 15_000);
-  expect(effectiveLimit(target, {}, 10_000)).toBe(37_500);
-  expect(effectiveLimit(target, {}, 42_000)).toBe(51_000);
+  expect(effectiveLimit(target, {}, { head: 10_000, preamble: 0 })).toBe(37_500);
+  expect(effectiveLimit(target, {}, { head: 42_000, preamble: 0 })).toBe(51_000);
   fc.assert(
     fc.property(tokens, someTarget, (head, { window, buffer, maxOutput }) => {
-      const limit = effectiveLimit(targetOf(window, buffer, maxOutput), {}, head);
+      const limit = effectiveLimit(targetOf(window, buffer, maxOutput), {}, { head, preamble: 0 });
       expect(limit).toBeLessThanOrEqual(window);
       const isHalf = limit - head >= (window - head) / 2 - 1;
       expect(isHalf || limit >= window - 1024).toBe(true);
@@ -144,10 +151,59 @@ test("a large head leaves the conversation half of what is beside it, whatever i
   );
 });
 
-test("a budget that the head fills gives way by a quarter of itself, and not by more", () => {
+test("a budget that a first message fills gives way by a quarter of itself, and not by more", () => {
   const target = targetOf(200_000, 8192, 8000);
-  expect(effectiveLimit(target, { contextBudget: 30_000 }, 18_000)).toBe(30_000);
-  expect(effectiveLimit(target, { contextBudget: 20_000 }, 24_000)).toBe(29_000);
+  const own = { contextBudget: 20_000 };
+  expect(effectiveLimit(target, own, { head: 12_000, preamble: 2000 })).toBe(20_000);
+  expect(effectiveLimit(target, own, { head: 24_000, preamble: 2000 })).toBe(29_000);
+});
+
+test("a budget of which system prompt and tools take more than half is twice as large as they are, at most the window", () => {
+  const target = targetOf(200_000, 8192, 8000);
+  const limitWith = (preamble: number): number =>
+    effectiveLimit(target, { contextBudget: 30_000 }, { head: preamble + 100, preamble });
+  expect([14_000, 15_000, 24_000, 60_000].map(limitWith)).toEqual([
+    30_000, 30_000, 48_000, 120_000,
+  ]);
+  expect(limitWith(150_000)).toBeLessThan(200_000);
+  const tooSmall = (preamble: number): number | undefined =>
+    budgetTooSmall(target, { contextBudget: 30_000 }, { head: preamble, preamble });
+  expect([15_000, 15_001].map(tooSmall)).toEqual([undefined, 30_000]);
+  expect(budgetTooSmall(target, {}, { head: 150_000, preamble: 150_000 })).toBeUndefined();
+});
+
+describe("a budget that nobody set", () => {
+  const auto = { contextBudget: "auto" } as const;
+  const large = targetOf(1_000_000, 8192, 128_000);
+
+  test.each([
+    [399_999, 399_999],
+    [400_000, 200_000],
+    [2_000_000, 200_000],
+  ])("in a window of %i, a request may have %i tokens", (window, limit) => {
+    expect(effectiveLimit(targetOf(window), auto)).toBe(limit);
+  });
+
+  test("is the model's price step where one is known", () => {
+    const stepped = { ...large, limit: { ...large.limit, priceStep: 272_000 } };
+    expect(effectiveLimit(stepped, auto)).toBe(272_000);
+    expect(effectiveLimit(stepped, {})).toBe(863_808);
+  });
+
+  test("gives way to every limit that somebody set", () => {
+    expect(effectiveLimit(large, { ...auto, agentLimit: 300_000 })).toBe(300_000);
+    expect(effectiveLimit(large, { ...auto, agentLimit: 5000 })).toBe(5000);
+  });
+
+  test("does not exist in a window whose size is a guess", () => {
+    const { name, limit } = large;
+    const guessed: GuardTarget = {
+      name,
+      limit: { ...limit, named: Number.POSITIVE_INFINITY, windowSource: "fallback" },
+    };
+    const input = { projection: projected(900_000), targets: [guessed] as const, own: auto };
+    expect(assessBefore(input).kind).toBe("fits");
+  });
 });
 
 test("nothing is refused or made final while the window may hold it and a short answer", () => {

@@ -3,7 +3,7 @@
  * last turn, or refuse it. Pure. It gives one verdict before any compaction, and one after all compactions.
  */
 
-import { type Limit, reserveOf } from "./limit.ts";
+import { type Limit, reserveOf, usualBudget } from "./limit.ts";
 import { answerTokensMin, outputTokensMin } from "./output-room.ts";
 import type { Projection } from "./projection.ts";
 import { type GuardThresholds, usualThresholds } from "./thresholds.ts";
@@ -15,8 +15,11 @@ export interface GuardTarget {
 
 /** Limits that apply in addition to the window. The lowest limit applies. */
 export interface OwnLimits {
-  /** Maximum size of every request of an agent, in tokens. */
-  readonly contextBudget?: number;
+  /**
+   * Maximum size of every request in tokens. "auto": the usual budget of the target's window, unless `agentLimit` is set.
+   * Undefined: only the window limits a request.
+   */
+  readonly contextBudget?: number | "auto";
   /** Limit for the agent or for the type of model. If it is set, compaction starts at the warning threshold. */
   readonly agentLimit?: number;
   /** Priority 1 is the highest. It raises the agent's limit by a fifth, but never above the window. */
@@ -61,26 +64,47 @@ const priorityBonus = 1.2;
  * budget, the smaller of the two amounts applies.
  */
 const room = { ofWindow: 0.5, ofBudget: 0.25 };
+/** A budget is raised to this many times the size of the preamble, so that at least half of it is left for the conversation. */
+const preamblesInBudget = 2;
+
+/** The part of a request that no compaction can take out. */
+export type FixedPart = Pick<Projection, "head" | "preamble">;
+
+const nothingFixed: FixedPart = { head: 0, preamble: 0 };
 
 /**
- * The tokens that a request may use on this target: the window minus buffer and reserve, or the budget if it is lower. If the
- * fixed part is so large that the conversation would get less than its minimum room, the limit is raised at the expense of
- * reserve, buffer and budget. The answer then gets the remaining part of the window.
+ * The tokens that a request may use on this target: the window minus buffer and reserve, or the budget if it is lower. A budget
+ * is at least twice the preamble. If the fixed part is so large that the conversation would get less than its minimum room, the
+ * limit is raised at the expense of reserve, buffer and budget. The answer then gets the remaining part of the window.
  */
-export function effectiveLimit(target: GuardTarget, own: OwnLimits = {}, headTokens = 0): number {
-  const { window, reserve } = target.limit;
-  const budget = budgetOf(own);
+export function effectiveLimit(
+  { limit }: GuardTarget,
+  own: OwnLimits = {},
+  { head, preamble }: FixedPart = nothingFixed,
+): number {
+  const { window, reserve } = limit;
+  const asked = budgetOf(limit, own);
+  const budget = asked === undefined ? undefined : Math.max(asked, preamble * preamblesInBudget);
   const beside = Math.min(
-    (window - headTokens) * room.ofWindow,
+    (window - head) * room.ofWindow,
     budget === undefined ? Number.POSITIVE_INFINITY : budget * room.ofBudget,
   );
   const most = window - Math.min(answerTokensMin, reserve);
-  return Math.max(limitBeside(target.limit, own), Math.min(most, Math.floor(headTokens + beside)));
+  return Math.max(limitBeside(limit, budget), Math.min(most, Math.floor(head + beside)));
+}
+
+/** The budget, if the preamble takes more than half of it, so that a higher limit applies. Otherwise undefined. */
+export function budgetTooSmall(
+  { limit }: GuardTarget,
+  own: OwnLimits,
+  { preamble }: FixedPart,
+): number | undefined {
+  const budget = budgetOf(limit, own);
+  return budget !== undefined && preamble * preamblesInBudget > budget ? budget : undefined;
 }
 
 /** The limit before it is raised for a large fixed part. */
-function limitBeside(limit: Limit, own: OwnLimits): number {
-  const budget = budgetOf(own);
+function limitBeside(limit: Limit, budget: number | undefined): number {
   if (budget === undefined) return limit.limit;
   const { window, buffer, maxOutput } = limit;
   const reserve = Math.min(limit.reserve, reserveOf(maxOutput, Math.min(window, budget)));
@@ -97,17 +121,21 @@ function filledOf({ tokens, head }: Projection, limit: number, usualLimit: numbe
   return isBeside ? (tokens - head) / (limit - head) : tokens / limit;
 }
 
-/** The lowest of the limits that apply in addition to the window. */
-function budgetOf({ contextBudget, agentLimit, priority }: OwnLimits): number | undefined {
+/** The lowest of the limits that apply in addition to the window. Undefined if only the window limits a request. */
+export function budgetOf(
+  limit: Parameters<typeof usualBudget>[0],
+  { contextBudget, agentLimit, priority }: OwnLimits,
+): number | undefined {
   const bonus = priority === 1 ? priorityBonus : 1;
   const raised = agentLimit === undefined ? undefined : Math.floor(agentLimit * bonus);
+  if (contextBudget === "auto") return raised ?? usualBudget(limit);
   if (contextBudget === undefined || raised === undefined) return contextBudget ?? raised;
   return Math.min(contextBudget, raised);
 }
 
 /** True if the size of the window is unknown and no other limit is set. Nothing is then too long until the provider says so. */
 function isBoundless({ limit }: GuardTarget, own: OwnLimits = {}): boolean {
-  return limit.windowSource === "fallback" && budgetOf(own) === undefined;
+  return limit.windowSource === "fallback" && budgetOf(limit, own) === undefined;
 }
 
 /** The verdict before anything is taken out. */
@@ -125,7 +153,7 @@ export function assessBefore(input: GuardInput): Verdict {
 function assessTarget(input: GuardInput, target: GuardTarget): Verdict {
   const { projection, own, thresholds = usualThresholds } = input;
   const { tokens, head } = projection;
-  const limit = effectiveLimit(target, own, head);
+  const limit = effectiveLimit(target, own, projection);
   const filled = filledOf(projection, limit, effectiveLimit(target, own));
   if (isBoundless(target, own))
     return { kind: "fits", target: target.name, filled, isWarning: false };
@@ -152,8 +180,8 @@ function assessTarget(input: GuardInput, target: GuardTarget): Verdict {
  */
 export function assessAfter(input: GuardInput): Verdict {
   const [target] = input.targets;
-  const { tokens, least, head } = input.projection;
-  const limit = effectiveLimit(target, input.own, head);
+  const { tokens, least } = input.projection;
+  const limit = effectiveLimit(target, input.own, input.projection);
   if (hasRoom(target, least)) {
     const filled = filledOf(input.projection, limit, effectiveLimit(target, input.own));
     const { warn } = input.thresholds ?? usualThresholds;

@@ -16,6 +16,8 @@ export interface LimitInput {
   readonly provider?: LimitSettings | undefined;
   readonly defaults?: LimitSettings | undefined;
   readonly facts: ModelFacts;
+  /** A request with more tokens than this costs more per token. Undefined if no such step is known. */
+  readonly priceStep?: number | undefined;
 }
 
 export interface Limit {
@@ -35,6 +37,8 @@ export interface Limit {
   readonly limit: number;
   /** Where the window size comes from. "learned": the provider stated it, or refused a longer request. "fallback": a guess. */
   readonly windowSource: "model" | "provider" | "defaults" | "catalogue" | "learned" | "fallback";
+  /** The price step of the model, if one is known. */
+  readonly priceStep?: number;
 }
 
 /** Maximum share of the window that is kept free for the answer. Few answers are longer, even if the client allows it. */
@@ -70,7 +74,25 @@ export function resolveLimit(input: LimitInput): Limit {
     reserve,
     limit: Math.max(0, window - buffer - reserve),
     windowSource: source,
+    ...(input.priceStep === undefined ? {} : { priceStep: input.priceStep }),
   };
+}
+
+/** `context_budget: auto` sets a budget for windows of at least this many tokens (docs/decisions/0016). */
+const largeWindow = 400_000;
+/** The budget of a large window whose model has no known price step. */
+const usualBudgetTokens = 200_000;
+
+/**
+ * The budget that `context_budget: auto` sets. Undefined if the window is not large, or if its size is a guess: then only the
+ * window limits a request.
+ */
+export function usualBudget({
+  named,
+  priceStep,
+}: Pick<Limit, "named" | "priceStep">): number | undefined {
+  if (named < largeWindow || named === Number.POSITIVE_INFINITY) return undefined;
+  return priceStep ?? usualBudgetTokens;
 }
 
 /** The number of tokens to keep free for the answer. `most` is the window or the budget, whichever is lower. */

@@ -9,6 +9,8 @@ export interface Projection {
   readonly most: number;
   /** The part of `tokens` that no compaction can take out: system prompt, tools, and the user's first message. */
   readonly head: number;
+  /** The part of `head` that is the system prompt and the tools. */
+  readonly preamble: number;
   /** True until the provider has reported usage. Until then Plimsoll does not know how the provider counts. */
   readonly isGuess: boolean;
 }

@@ -102,7 +102,8 @@ export function program(): Command {
     })
     .exitOverride();
   addService(root);
-  example(root.command("env"), "plimsoll env claude-code")
+
+  example(withData(root.command("env")), "plimsoll env claude-code")
     .description("print the settings that point a client at Plimsoll")
     .argument("<client>", clients.join(", "))
     .option("--port <number>", "port of the service", portOf)
@@ -197,7 +198,7 @@ function addCompaction(root: Command): void {
     )
     .argument(
       "[what]",
-      "a file with a request or transcript, or a session id (default: the newest session)",
+      "a file with a request or transcript, or a session id (default: standard input if it is redirected, otherwise the newest session)",
     )
     .option("--budget <tokens>", "maximum number of tokens to keep", countOf)
     .option("--branch <id>", "branch of the session (default: the branch that was sent last)")

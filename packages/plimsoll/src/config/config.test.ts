@@ -140,6 +140,10 @@ test.each([
 
 test("values arrive as they were written", () => {
   expect(parseConfig(seedC, "c.toml").agent?.tool_deferral_threshold).toBe(0.1);
+  const budgets = ["auto", "window", "90000"].map(
+    (budget) => parseConfig(`agent: { context_budget: ${budget} }`, "c.yaml").agent?.context_budget,
+  );
+  expect(budgets).toEqual(["auto", "window", 90_000]);
   expect(parseConfig(seedA, "a.yaml").context_config?.per_llm?.[1]).toEqual({
     type: "cloud_grok",
     limit: 8000,
@@ -162,6 +166,10 @@ test.each([
     'did you mean "follow_default"?',
   ],
   ["agent: { hard_block: high }", "agent.hard_block is wrong"],
+  [
+    "agent: { context_budget: all }",
+    "agent.context_budget is wrong: give a number of tokens, auto or window",
+  ],
   ["providers: { openai: { baseUrl: 'file:///etc/passwd' } }", "providers.openai.baseUrl is wrong"],
   ["context_config: { breaking_strategy: { chain_order: [magic] } }", "chain_order.0 is wrong"],
   ["a: [", "is not valid YAML"],

@@ -65,7 +65,7 @@ function usualData(): string {
   );
 }
 
-export function readPort(text: string | undefined): number | undefined {
+function readPort(text: string | undefined): number | undefined {
   if (text === undefined || text === "") return undefined;
   const port = Number(text);
   if (Number.isInteger(port) && port >= 0 && port <= 65_535) return port;

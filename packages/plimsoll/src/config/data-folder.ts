@@ -5,7 +5,15 @@
  */
 
 import { randomBytes } from "node:crypto";
-import { lstatSync, mkdirSync, readFileSync, type Stats, statSync } from "node:fs";
+import {
+  accessSync,
+  constants,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  type Stats,
+  statSync,
+} from "node:fs";
 import { join } from "node:path";
 import { errorMessage, PlimsollError } from "../message/error.ts";
 import { takeLock } from "../store/folder-lock.ts";
@@ -51,6 +59,27 @@ export function openDataFolder(path: string): DataFolder {
     if (PlimsollError.is(cause)) throw cause;
     throw unusable(path, errorMessage(cause));
   }
+}
+
+/** Whether this process may read a file, or open a folder and see what is in it. */
+export function accessTo(path: string): "readable" | "missing" | "unreadable" {
+  try {
+    accessSync(path, constants.R_OK);
+    return "readable";
+  } catch (error) {
+    return isMissing(error) ? "missing" : "unreadable";
+  }
+}
+
+export function unreadable(path: string): PlimsollError {
+  return new PlimsollError(
+    "STORE_FAILED",
+    `You may not read ${path}. Run the command as the user who runs \`plimsoll serve\`, or choose another folder with --data.`,
+  );
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "ENOENT";
 }
 
 /** Returns a warning if other users have access to the folder. */
@@ -126,7 +155,7 @@ function readSecret(file: string): string | undefined {
   try {
     return readFileSync(file, "utf8").trim();
   } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
+    if (isMissing(error)) return undefined;
     throw error;
   }
 }

@@ -18,10 +18,10 @@ const usualDefault = 5000;
 
 /** The limits from the configuration that apply to a request. If several limits of `context_config` apply, the lowest is used. */
 export function ownLimitsOf(config: Config, who: WhoAsks): OwnLimits {
-  const contextBudget = config.agent?.context_budget;
+  const contextBudget = config.agent?.context_budget ?? "auto";
   const named = namedLimits(config, who);
   return {
-    ...(contextBudget === undefined ? {} : { contextBudget }),
+    ...(contextBudget === "window" ? {} : { contextBudget }),
     ...(named.length === 0 ? {} : { agentLimit: Math.max(floorOf(config), Math.min(...named)) }),
     ...(who.priority === undefined ? {} : { priority: who.priority }),
   };

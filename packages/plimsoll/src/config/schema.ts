@@ -202,7 +202,14 @@ export const configSchema = z.strictObject({
     .optional(),
   agent: z
     .strictObject({
-      context_budget: tokens.describe("Maximum size of every request in tokens.").optional(),
+      context_budget: z
+        .union([tokens, z.enum(["auto", "window"])], {
+          error: "give a number of tokens, auto or window",
+        })
+        .describe(
+          "Maximum size of every request in tokens. `auto` (default): for known windows of 400,000 tokens and more, the model's price step, or 200,000 if it has none; for smaller windows, the whole window (decisions/0016). `window`: the whole window.",
+        )
+        .optional(),
       max_output_tokens: tokens.describe("Tokens reserved for an answer.").optional(),
       compact_trigger: share
         .describe(

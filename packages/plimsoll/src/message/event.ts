@@ -137,6 +137,21 @@ export interface ContextWarningEvent extends Base {
   readonly limit: number;
 }
 
+/**
+ * System prompt and tools take more than half of a budget, even after some tools were deferred. Plimsoll uses a higher limit
+ * instead. Sent once per session and budget.
+ */
+export interface BudgetRaisedEvent extends Base {
+  readonly type: "budget-raised";
+  readonly turn: string;
+  /** The budget that the configuration sets, or the default budget. */
+  readonly budget: number;
+  /** The limit that applies instead. */
+  readonly limit: number;
+  /** Tokens of system prompt and tools. */
+  readonly preambleTokens: number;
+}
+
 /** The phase of a compaction. The first phase is "detection". The last is "success", or "handover" if there was a "recovery". */
 export type CompactionPhase =
   | "detection"
@@ -292,6 +307,7 @@ export type PlimsollEvent =
   | ToolsDeferredEvent
   | ToolsLoadedEvent
   | ContextWarningEvent
+  | BudgetRaisedEvent
   | ContextBreakingUpdateEvent
   | CompactionEndEvent
   | RecoveryEvent

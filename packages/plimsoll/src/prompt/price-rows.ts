@@ -36,6 +36,7 @@ interface ClaudeRow {
   readonly usd?: readonly [number, number, number, number, number];
   readonly minTokens: number;
   readonly source?: string;
+  readonly priceStep?: number;
 }
 
 const claudeRows: readonly ClaudeRow[] = [
@@ -68,6 +69,7 @@ const claudeRows: readonly ClaudeRow[] = [
     usd: [0.1, 0.01, 0.125, 0.2, 0.5],
     minTokens: 4_096,
     source: `platform.claude.com/docs/zh-CN/models/haiku-5-5/overview, cache read docs.rs/synaps/0.10.2; five times as much above 100,000 tokens; ${claudeLargest}`,
+    priceStep: 100_000,
   },
   {
     match: /^claude-opus-5(?!-\d(?!\d))/,
@@ -103,6 +105,7 @@ const claudeRows: readonly ClaudeRow[] = [
     usd: [3, 0.3, 3.75, 6, 15],
     minTokens: 1_024,
     source: `${claudePrices}; more for requests above 200,000 tokens`,
+    priceStep: 200_000,
   },
   { match: /^claude-haiku-4-5(?!\d)/, usd: [1, 0.1, 1.25, 2, 5], minTokens: 4_096 },
   { match: /^claude-3-5-haiku/, usd: [0.8, 0.08, 1, 1.6, 4], minTokens: 2_048 },
@@ -116,13 +119,14 @@ const claudeRows: readonly ClaudeRow[] = [
   { match: /^claude/, minTokens: 4_096, source: `no price found; ${claudeLargest}` },
 ];
 
-const ofClaude: readonly PriceRow[] = claudeRows.map(({ match, usd, minTokens, source }) => ({
-  match,
+const ofClaude: readonly PriceRow[] = claudeRows.map((row) => ({
+  match: row.match,
   list: {
-    ...(usd === undefined ? {} : { prices: claudeUsd(usd) }),
-    cache: marks(minTokens),
-    source: source ?? claudePrices,
+    ...(row.usd === undefined ? {} : { prices: claudeUsd(row.usd) }),
+    cache: marks(row.minTokens),
+    source: row.source ?? claudePrices,
     date: readOn,
+    ...(row.priceStep === undefined ? {} : { priceStep: row.priceStep }),
   },
 }));
 
@@ -138,6 +142,7 @@ interface AutomaticRow {
   readonly usd?: readonly [number, number, number, number?];
   readonly minTokens?: number;
   readonly source: string;
+  readonly priceStep?: number;
 }
 
 interface AutomaticFigures {
@@ -148,13 +153,14 @@ interface AutomaticFigures {
 }
 
 function automatic(figures: AutomaticFigures, rows: readonly AutomaticRow[]): readonly PriceRow[] {
-  return rows.map(({ match, usd, minTokens = figures.minTokens, source }) => ({
+  return rows.map(({ match, usd, minTokens = figures.minTokens, source, priceStep }) => ({
     match,
     list: {
       ...(usd === undefined ? {} : { prices: automaticUsd(usd) }),
       cache: { kind: "automatic", ...figures, minTokens },
       source,
       date: readOn,
+      ...(priceStep === undefined ? {} : { priceStep }),
     },
   }));
 }
@@ -178,23 +184,32 @@ const ofNewOpenai = automatic(
       match: /^gpt-6-sol/,
       usd: [2, 0.2, 10, 2.5],
       source: `github.com/merefield/codexometer v0.18.4; ${longContext}`,
+      priceStep: 272_000,
     },
     {
       match: /^gpt-6-luna/,
       usd: [0.1, 0.01, 0.5, 0.125],
       source: `github.com/merefield/codexometer v0.18.4; ${longContext}`,
+      priceStep: 272_000,
     },
     { match: /^gpt-5-6-cyber/, usd: [12.5, 1.25, 75, 15.625], source: priceTable },
     {
       match: /^gpt-5-6-luna/,
       usd: [0.2, 0.02, 1.2, 0.25],
       source: `${priceTable}; ${longContext}`,
+      priceStep: 272_000,
     },
-    { match: /^gpt-5-6-terra/, usd: [2, 0.2, 12, 2.5], source: `${priceTable}; ${longContext}` },
+    {
+      match: /^gpt-5-6-terra/,
+      usd: [2, 0.2, 12, 2.5],
+      source: `${priceTable}; ${longContext}`,
+      priceStep: 272_000,
+    },
     {
       match: /^gpt-5-6(?:-sol)?(?!\d)/,
       usd: [4, 0.4, 20, 5],
       source: `BerriAI/litellm discussion 42523; ${announcement}; ${longContext}`,
+      priceStep: 272_000,
     },
     { match: /^gpt-(?:5-(?:[7-9]|\d\d)|[6-9])(?!\d)/, source: "no price found" },
   ],
@@ -208,8 +223,18 @@ const ofOpenai = automatic(
     { match: /^(?:o\d(?:-mini)?-deep|gpt-4o-2024-05-13)/, source: "no price found" },
     { match: /^gpt-5-4-mini/, usd: [0.75, 0.075, 4.5], source: priceTable },
     { match: /^gpt-5-4-nano/, usd: [0.2, 0.02, 1.25], source: priceTable },
-    { match: /^gpt-5-4(?!\d)/, usd: [2.5, 0.25, 15], source: `${priceTable}; ${longContext}` },
-    { match: /^gpt-5-5(?!\d)/, usd: [5, 0.5, 30], source: `${priceTable}; ${longContext}` },
+    {
+      match: /^gpt-5-4(?!\d)/,
+      usd: [2.5, 0.25, 15],
+      source: `${priceTable}; ${longContext}`,
+      priceStep: 272_000,
+    },
+    {
+      match: /^gpt-5-5(?!\d)/,
+      usd: [5, 0.5, 30],
+      source: `${priceTable}; ${longContext}`,
+      priceStep: 272_000,
+    },
     { match: /^gpt-5-[23](?!\d)/, usd: [1.75, 0.175, 14], source: priceTable },
     { match: /^gpt-5(?:-1)?(?:-codex)?-mini/, usd: [0.25, 0.025, 2], source: priceTable },
     { match: /^gpt-5-nano/, usd: [0.05, 0.005, 0.4], source: priceTable },
@@ -242,6 +267,7 @@ const ofGemini = automatic(
       match: /^gemini-2-5-pro(?!-\D*tts)/,
       usd: [1.25, 0.125, 10],
       source: `${priceTable}; ${geminiTiers}; minimum length: 2048 or 4096`,
+      priceStep: 200_000,
     },
     {
       match: /^gemini-2-5-flash-lite/,
@@ -259,6 +285,7 @@ const ofGemini = automatic(
       match: /^gemini-3(?:-1)?-pro(?!-image)/,
       usd: [2, 0.2, 12],
       source: `${priceTable}, ${geminiPrices}; ${geminiTiers}`,
+      priceStep: 200_000,
     },
     {
       match: /^gemini-3-1-flash-lite(?!-image)/,
@@ -343,4 +370,6 @@ export interface PriceList {
   readonly source: string;
   /** The date on which the source was last read. */
   readonly date: string;
+  /** A request with more tokens than this costs more per token. Undefined if no such step is known. */
+  readonly priceStep?: number;
 }

@@ -3,6 +3,7 @@
 import { effectiveLimit } from "../budget/guard.ts";
 import { windowFor } from "../budget/limit.ts";
 import { answerTokensMin } from "../budget/output-room.ts";
+import { ownLimitsOf } from "../config/limits.ts";
 import type { Config, ProviderSettings } from "../config/schema.ts";
 import { type Engine, openEngine } from "../engine.ts";
 import { PlimsollError } from "../message/error.ts";
@@ -51,7 +52,7 @@ export interface ReplayOptions {
   readonly window: ReplayWindow;
   readonly secondsPerTurn: number;
   readonly prices: PriceList;
-  /** Configuration for the policy `plimsoll`. The windows and models in it apply to all policies. */
+  /** Configuration for the policy `plimsoll`. The windows, models and limits in it apply to all policies. */
   readonly config: Config;
   readonly onProgress?: (done: number) => void;
   /** Called for every request that was sent. */
@@ -91,8 +92,9 @@ const bufferShare = 0.15;
 
 export async function replayAll(
   scripts: readonly Script[],
-  options: ReplayOptions,
+  given: ReplayOptions,
 ): Promise<readonly PolicyFigures[]> {
+  const options = { ...given, config: configFor(given) };
   const counter = createTokenCounter();
   const facts = createFactsReader(counter);
   try {
@@ -193,6 +195,13 @@ interface World {
   readonly secondsPerTurn: number;
 }
 
+/** The configuration of a replay. If the caller gives the window, that window is the only limit, unless a budget is configured. */
+function configFor({ config, window }: Pick<ReplayOptions, "config" | "window">): Config {
+  const { context_budget: budget = "auto" } = config.agent ?? {};
+  if (window.kind === "model" || budget !== "auto") return config;
+  return { ...config, agent: { ...config.agent, context_budget: "window" } };
+}
+
 /** The configured settings for the provider of the conversation. */
 function settingsFor({ providers }: Config, { wire }: Script): ProviderSettings {
   const { vendor } = wire;
@@ -217,7 +226,7 @@ async function worldOf(
   const head = await reader.read(bodyOf(script, []));
   const settings = await withWindow(known, { window, script, reader, headTokens: head.tokens });
   const target = resolve(settings);
-  const limit = effectiveLimit(asGuarded(target), {}, head.tokens);
+  const limit = limitFor(config, target, head.tokens);
   if (limit <= head.tokens) throw tooSmall(script, target, head.tokens);
   return {
     script,
@@ -230,6 +239,11 @@ async function worldOf(
     prices,
     secondsPerTurn,
   };
+}
+
+function limitFor(config: Config, target: Target, headTokens: number): number {
+  const fixed = { head: headTokens, preamble: headTokens };
+  return effectiveLimit(asGuarded(target), ownLimitsOf(config, target), fixed);
 }
 
 function tooSmall({ id }: Script, { limit }: Target, headTokens: number): PlimsollError {

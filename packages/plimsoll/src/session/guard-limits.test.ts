@@ -328,6 +328,7 @@ describe("limits beside the window", () => {
 
 describe.each(WIRES)("%s: another target", (wire) => {
   const config: Config = {
+    agent: { context_budget: "window" },
     targets: { [MODELS[wire]]: [`${providerOf(wire)}/${roomyModel(wire)}`] },
   };
 
@@ -357,6 +358,17 @@ describe.each(WIRES)("%s: another target", (wire) => {
       expect(fitted.target.model).toBe(roomyModel(wire));
       expect(fitted.limit).toBe(fitted.target.limit.limit);
     }, config));
+
+  test("with a window of a million has the budget that nobody had to set", () =>
+    opened(
+      async (plimsoll) => {
+        const request = requestOf(wire, [said(tokensOfText(LIMIT * 2))]);
+        const { fitted } = (await pass(plimsoll, wire, request)).turn;
+        expect(fitted.target.model).toBe(roomyModel(wire));
+        expect(fitted.limit).toBe(200_000);
+      },
+      { ...config, agent: {} },
+    ));
 });
 
 describe.each(WIRES)("%s: switched off", (wire) => {

@@ -53,7 +53,7 @@ async function sending(
   messages: readonly JsonObject[],
   about: (passed: Passed, plimsoll: Engine) => Promise<void>,
 ): Promise<void> {
-  const plimsoll = await openWith(LIMIT);
+  const plimsoll = await openWith(LIMIT, { config: { agent: { context_budget: "window" } } });
   try {
     await about(await pass(plimsoll, wire, requestOf(wire, messages)), plimsoll);
   } finally {

@@ -67,6 +67,13 @@ export interface AskedPath {
   readonly framing?: FramingName;
 }
 
+/** One model of each family that agents use most. The families differ in their windows or price steps. */
+export const usualModels: Readonly<Record<Vendor, readonly string[]>> = {
+  anthropic: ["claude-opus-5-5", "claude-sonnet-5", "claude-haiku-4-5"],
+  openai: ["gpt-6-sol", "gpt-5.1"],
+  gemini: ["gemini-3-pro"],
+};
+
 /** Reads a path of a vendor. Undefined if the path is not for conversations. */
 export function readModelPath(
   vendor: Vendor,

@@ -130,7 +130,7 @@ test("a count that cannot be meant is not believed, and an endless one is not re
       url: () => new URL(`http://127.0.0.1:${port}/v1/messages`),
       wire: wires.anthropic,
     });
-    const counts = createPreambleCounts({ isReportedFor: () => false });
+    const counts = createPreambleCounts({ isReportedFor: () => false }, {});
     const head = { ...plainHead, system: { tokens: 9_000, certainty: "estimate" as const } };
     expect(await counts.ratio(head, { ...askedHead, count })).toBe(1);
     server.close();

@@ -1,6 +1,6 @@
 /** `plimsoll compact`: reduces a file, a session, or lines of JSON to a number of tokens. */
 
-import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, fstatSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import type { Writable } from "node:stream";
 import { type Flags, loadSettings } from "../../config/config.ts";
 import { errorMessage, PlimsollError } from "../../message/error.ts";
@@ -36,7 +36,12 @@ export async function runCompact(what: string | undefined, flags: CompactFlags):
     return;
   }
   if (what !== undefined && existsSync(what)) {
-    await compactFile(what, flags);
+    await compactConversation({ name: what, value: readJsonFile(what) }, flags);
+    return;
+  }
+  if (what === undefined && hasInput()) {
+    const value = await readInput(process.stdin);
+    await compactConversation({ name: "Standard input", value }, flags);
     return;
   }
   if (what !== undefined && !what.startsWith("ses_"))
@@ -110,14 +115,47 @@ function openOnce(flags: Flags): Promise<Plimsoll> {
 
 const maxFileBytes = 256 * 1024 * 1024;
 
-async function compactFile(file: string, flags: CompactFlags): Promise<void> {
+/** Whether a file or a pipe is redirected to standard input. A terminal and /dev/null do not count. */
+function hasInput(): boolean {
+  try {
+    const input = fstatSync(0);
+    return input.isFile() || input.isFIFO() || input.isSocket();
+  } catch {
+    // Standard input is closed.
+    return false;
+  }
+}
+
+async function readInput(input: Input): Promise<unknown> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of input) {
+    chunks.push(Buffer.from(chunk));
+    bytes += chunk.length;
+    if (bytes > maxFileBytes) throw tooLarge("Standard input");
+  }
+  if (bytes === 0)
+    throw new PlimsollError(
+      "USAGE",
+      "Standard input is empty. Give a file with a transcript or a request, or an id from `plimsoll sessions`.",
+    );
+  return parseJson("Standard input", () => Buffer.concat(chunks).toString("utf8"));
+}
+
+/** A conversation in JSON, and the words for its place in errors. */
+interface Given {
+  readonly name: string;
+  readonly value: unknown;
+}
+
+async function compactConversation(given: Given, flags: CompactFlags): Promise<void> {
   const { budget } = flags;
   if (budget === undefined)
     throw new PlimsollError(
       "USAGE",
       "Give the number of tokens to keep, for example --budget 20000.",
     );
-  const { body, wire } = readTranscript(file, flags.format);
+  const { body, wire } = readTranscript(given, flags.format);
   const field = wires[wire].fields.messages;
   const messages = messagesOf(body, field);
   const plimsoll = await openOnce(flags);
@@ -126,7 +164,7 @@ async function compactFile(file: string, flags: CompactFlags): Promise<void> {
     const done = await withProgress("Compacting", { json: flags.json }, () =>
       plimsoll.compactMessages({ wire, messages, budget, ...model }),
     );
-    const isList = Array.isArray(readJsonFile(file));
+    const isList = Array.isArray(given.value);
     const result = isList ? done.messages : { ...body, [field]: done.messages };
     console.log(JSON.stringify(result));
     const receipt = await withProgress("Writing the receipt", { json: flags.json }, () =>
@@ -144,35 +182,41 @@ interface Transcript {
   readonly wire: WireName;
 }
 
-function readTranscript(file: string, format: string | undefined): Transcript {
+function readTranscript({ name, value }: Given, format: string | undefined): Transcript {
   const wanted = format === undefined || format === "auto" ? undefined : format;
   if (wanted !== undefined && !Object.hasOwn(wires, wanted))
     throw new PlimsollError(
       "USAGE",
       `There is no format "${wanted}". Use auto, ${Object.keys(wires).join(", ")}.`,
     );
-  const value = readJsonFile(file);
   const body = Array.isArray(value) ? bodyOfMessages(value as readonly JsonValue[]) : value;
   if (!isObject(body))
     throw new PlimsollError(
       "USAGE",
-      `${file} contains no conversation. Give a JSON object with \`messages\`, or a list of messages.`,
+      `${name} contains no conversation. Give a JSON object with \`messages\`, or a list of messages.`,
     );
   return { body, wire: (wanted as WireName | undefined) ?? wireOfBody(body) };
 }
 
 function readJsonFile(file: string): unknown {
-  if (statSync(file).size > maxFileBytes)
-    throw new PlimsollError(
-      "USAGE",
-      `${file} is larger than ${maxFileBytes} bytes. Give a smaller file.`,
-    );
+  if (statSync(file).size > maxFileBytes) throw tooLarge(file);
+  return parseJson(file, () => readFileSync(file, "utf8"));
+}
+
+function tooLarge(name: string): PlimsollError {
+  return new PlimsollError(
+    "USAGE",
+    `${name} is larger than ${maxFileBytes} bytes. Give a smaller file.`,
+  );
+}
+
+function parseJson(name: string, read: () => string): unknown {
   try {
-    return JSON.parse(readFileSync(file, "utf8").replace(/^\uFEFF/, ""));
+    return JSON.parse(read().replace(/^\uFEFF/, ""));
   } catch (cause) {
     throw new PlimsollError(
       "USAGE",
-      `${file} cannot be read as JSON (${errorMessage(cause)}). Give a request body or a list of messages.`,
+      `${name} cannot be read as JSON (${errorMessage(cause)}). Give a request body or a list of messages.`,
     );
   }
 }

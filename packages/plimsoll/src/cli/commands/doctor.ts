@@ -1,10 +1,10 @@
 /** `plimsoll doctor`: checks the set-up and says how to fix problems. */
 
-import { existsSync, statSync } from "node:fs";
+import { statSync } from "node:fs";
 import { join } from "node:path";
 import { type Flags, loadSettings, type Settings } from "../../config/config.ts";
 import { configuredTokenizers } from "../../config/configured-tokenizers.ts";
-import { databaseName, noticesOf } from "../../config/data-folder.ts";
+import { accessTo, databaseName, noticesOf, unreadable } from "../../config/data-folder.ts";
 import { raisedLimits } from "../../config/limits.ts";
 import { installedFor } from "../../config/package-versions.ts";
 import type { Config } from "../../config/schema.ts";
@@ -15,10 +15,11 @@ import {
   optionalPackages,
 } from "../../message/optional-packages.ts";
 import { signalsOf } from "../../server/telemetry/telemetry.ts";
-import { openSqliteStore } from "../../store/sqlite.ts";
 import { harmless, harmlessJson } from "../../text/unseen.ts";
+import { knownLimits } from "../console/known-limits.ts";
+import { openToRead } from "../console/open-store.ts";
 import { withProgress } from "../console/progress.ts";
-import { findService } from "../console/running.ts";
+import { findService, serviceFileName } from "../console/running.ts";
 
 interface Finding {
   readonly check: string;
@@ -56,8 +57,8 @@ async function examine(flags: Flags): Promise<readonly Finding[]> {
           ? "none; requests go to the vendors' own addresses"
           : providers.join(", "),
     },
-    ...raisedLimits(settings.config).map(
-      (message): Finding => ({ check: "limits", isGood: true, message }),
+    ...[...knownLimits(settings.config), ...raisedLimits(settings.config)].map(
+      (message): Finding => ({ check: "limit", isGood: true, message }),
     ),
     ...(await Promise.all(uses.map((use) => checkPackages(use, settings)))),
     checkFolder(settings),
@@ -102,7 +103,9 @@ function hasChunking(order: readonly string[]): boolean {
 
 function checkFolder({ data }: Settings): Finding {
   const check = "data folder";
-  if (!existsSync(data))
+  const access = accessTo(data);
+  if (access === "unreadable") return { check, isGood: false, message: unreadable(data).message };
+  if (access === "missing")
     return {
       check,
       isGood: true,
@@ -114,12 +117,12 @@ function checkFolder({ data }: Settings): Finding {
   return { check, isGood: true, message: `${data}; the owner's token is in ${token}` };
 }
 
-async function checkStore({ data }: Settings): Promise<Finding> {
+async function checkStore(settings: Settings): Promise<Finding> {
   const check = "store";
-  const file = join(data, databaseName);
-  if (!existsSync(file)) return { check, isGood: true, message: "nothing recorded yet" };
+  if (accessTo(join(settings.data, databaseName)) === "missing")
+    return { check, isGood: true, message: "nothing recorded yet" };
   try {
-    const store = await openSqliteStore({ file, isReadOnly: true });
+    const store = await openToRead(settings);
     const { sessions, messages } = await store.figures();
     await store.close();
     return { check, isGood: true, message: `${sessions} sessions, ${messages} messages` };
@@ -130,6 +133,9 @@ async function checkStore({ data }: Settings): Promise<Finding> {
 
 async function checkService({ data }: Settings): Promise<Finding> {
   const check = "service";
+  const file = join(data, serviceFileName);
+  if (accessTo(file) === "unreadable")
+    return { check, isGood: false, message: unreadable(file).message };
   const running = await findService(data);
   if (running === undefined)
     return {

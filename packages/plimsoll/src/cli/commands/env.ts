@@ -1,7 +1,8 @@
 /** `plimsoll env`: prints the settings that point each client at the service. */
 
-import { readPort } from "../../config/config.ts";
+import { type Flags, loadSettings } from "../../config/config.ts";
 import { PlimsollError } from "../../message/error.ts";
+import type { Vendor } from "../../wire/format/wire.ts";
 
 interface ClientSettings {
   /** Environment variables to set. */
@@ -10,6 +11,16 @@ interface ClientSettings {
   readonly file?: { readonly path: string; readonly text: string };
   readonly code?: string;
 }
+
+/** The vendors whose models a client uses if its user does not choose others. All vendors if the client is not listed. */
+const usualVendors: Readonly<Record<string, readonly Vendor[]>> = {
+  "claude-code": ["anthropic"],
+  codex: ["openai"],
+  gemini: ["gemini"],
+  openai: ["openai"],
+  anthropic: ["anthropic"],
+};
+const allVendors: readonly Vendor[] = ["anthropic", "openai", "gemini"];
 
 function settingsFor(base: string): Readonly<Record<string, ClientSettings>> {
   const v1 = `${base}/v1`;
@@ -55,11 +66,11 @@ function settingsFor(base: string): Readonly<Record<string, ClientSettings>> {
 
 export const clients: readonly string[] = Object.keys(settingsFor(""));
 
-export function printEnvironment(
+export async function printEnvironment(
   client: string,
-  options: { readonly port?: number; readonly json?: boolean },
-): void {
-  const port = options.port ?? readPort(process.env["PLIMSOLL_PORT"]) ?? 4141;
+  flags: Flags & { readonly json?: boolean },
+): Promise<void> {
+  const { port, config } = loadSettings(flags, process.env);
   const settings = new Map(Object.entries(settingsFor(`http://127.0.0.1:${port}`))).get(client);
   if (settings === undefined) {
     throw new PlimsollError(
@@ -67,7 +78,12 @@ export function printEnvironment(
       `There is no client "${client}". Choose one of ${clients.join(", ")}.`,
     );
   }
-  console.log(options.json === true ? JSON.stringify(settings) : render(settings));
+  // Only this command needs the catalogue of models, and every command loads this file.
+  const { usualLimits } = await import("../console/known-limits.ts");
+  const vendors = usualVendors[client] ?? allVendors;
+  const limits = vendors.flatMap((vendor) => usualLimits(config, vendor));
+  if (flags.json === true) console.log(JSON.stringify({ ...settings, limits }));
+  else console.log([...limits.map((limit) => `# limit ${limit}`), render(settings)].join("\n"));
 }
 
 /** Writes the settings as text. Variables are in shell syntax, so that `eval "$(plimsoll env claude-code)"` works. */

@@ -1,7 +1,7 @@
 /** `plimsoll inspect`: shows what fills the window, by component and by unit. */
 
 import { existsSync, readFileSync, statSync } from "node:fs";
-import { effectiveLimit } from "../../budget/guard.ts";
+import { budgetTooSmall, effectiveLimit } from "../../budget/guard.ts";
 import { shownTokens, type TokenScale } from "../../budget/token-scale.ts";
 import { type Flags, loadSettings } from "../../config/config.ts";
 import { ownLimitsOf } from "../../config/limits.ts";
@@ -35,6 +35,8 @@ interface Inspection {
   readonly window: number;
   readonly isWindowGuess?: true;
   readonly limit: number;
+  /** The budget, if the limit is higher because system prompt and tools take more than half of the budget. */
+  readonly raisedFrom?: number;
   readonly used: number;
   readonly certainty: string;
   readonly components: Readonly<Record<string, number>>;
@@ -84,12 +86,14 @@ export async function runInspect(
  */
 function asSent(
   inspection: Inspection,
-  { limit, window, isWindowGuess }: TurnRecord,
+  { limit, window, isWindowGuess, headTokens }: TurnRecord,
   scale: TokenScale,
 ): Inspection {
-  const { components, units, isWindowGuess: _ofNow, ...others } = inspection;
+  const { components, units, isWindowGuess: _ofNow, raisedFrom, ...others } = inspection;
+  const isRaised = headTokens !== undefined && raisedFrom !== undefined;
   return {
     ...others,
+    ...(isRaised ? { raisedFrom } : {}),
     limit,
     window,
     ...(isWindowGuess === true ? { isWindowGuess } : {}),
@@ -145,16 +149,16 @@ async function inspectWith(
   const measured = measureRequest(read.head, messages, request.toolsInMessage);
   const decoded = decodedIn(read);
   const firstUserTokens = messages[decoded.findIndex(({ role }) => role === "user")]?.tokens ?? 0;
-  const headTokens = measured.total - measured.conversation + firstUserTokens;
+  const preamble = measured.total - measured.conversation;
+  const fixed = { head: preamble + firstUserTokens, preamble };
+  const own = ownLimitsOf(config, { provider, model: request.model });
+  const raisedFrom = budgetTooSmall(asGuarded(target), own, fixed);
   return {
     model: request.model,
     window: target.limit.window,
     ...(target.limit.windowSource === "fallback" ? { isWindowGuess: true } : {}),
-    limit: effectiveLimit(
-      asGuarded(target),
-      ownLimitsOf(config, { provider, model: request.model }),
-      headTokens,
-    ),
+    limit: effectiveLimit(asGuarded(target), own, fixed),
+    ...(raisedFrom === undefined ? {} : { raisedFrom }),
     used: measured.total,
     certainty: measured.certainty,
     components: componentsOf(measured),
@@ -210,12 +214,17 @@ function unitsOf(
 }
 
 function render(inspection: Inspection): string {
-  const { model, limit, used, certainty, components, units } = inspection;
+  const { model, limit, raisedFrom, used, certainty, components, units } = inspection;
   const window = windowWords(inspection, grouped);
   const share = limit === 0 ? 1 : used / limit;
   const lines = [
     `${oneLine(model, 60)}: ${grouped(used)} of ${grouped(limit)} tokens (${certainty}; window ${window})`,
     `${bar(share, 40)} ${Math.round(share * 1000) / 10} %`,
+    ...(raisedFrom === undefined
+      ? []
+      : [
+          `The budget is ${grouped(raisedFrom)}. System prompt and tools take more than half of it.`,
+        ]),
     "",
     table([["component", "tokens"], ...Object.entries(components)]),
   ];

@@ -6,9 +6,12 @@ import { openDataFolder } from "../../config/data-folder.ts";
 import { raisedLimits } from "../../config/limits.ts";
 import { openEngine } from "../../engine.ts";
 import { errorMessage } from "../../message/error.ts";
+import type { BudgetRaisedEvent } from "../../message/event.ts";
 import { startServer, upstreamsOf } from "../../server/server.ts";
 import { openTelemetry } from "../../server/telemetry/telemetry.ts";
+import { grouped } from "../../text/digits.ts";
 import { harmless } from "../../text/unseen.ts";
+import { knownLimits } from "../console/known-limits.ts";
 import { removeServiceFile, takeService, writeServiceFile } from "../console/running.ts";
 import { onStopSignals, signalCodes } from "../console/stop-signals.ts";
 import { growYoungHeap } from "../console/young-heap.ts";
@@ -37,6 +40,7 @@ export async function runServe(flags: ServeFlags, version: string): Promise<void
   );
   engine.on("store-spoilt", ({ message }) => warn(message));
   for (const sentence of [...raisedLimits(config), ...folder.notices]) warn(sentence);
+  engine.on("budget-raised", (raised) => warn(raisedBudgetSentence(raised)));
   engine.on("degraded", ({ reason, session }) => warn(`${session}: ${reason}`));
   const telemetry = await openTelemetry({
     engine,
@@ -60,7 +64,7 @@ export async function runServe(flags: ServeFlags, version: string): Promise<void
     warn,
   });
   announce(settings.data, server.url, warn);
-  console.log(`plimsoll ready on ${server.url}\n${dashboardLine(server.url, settings, token)}`);
+  console.log(readyLines(server.url, settings, token).join("\n"));
 
   await Promise.race([
     toldToStop(warn),
@@ -73,6 +77,20 @@ export async function runServe(flags: ServeFlags, version: string): Promise<void
   lock.release();
   // An exporter that is still trying to reach its collector must not keep the process alive.
   if ((await telemetry.close()) === "unsent") process.exit();
+}
+
+function raisedBudgetSentence({
+  session,
+  budget,
+  limit,
+  preambleTokens,
+}: BudgetRaisedEvent): string {
+  return `${session}: system prompt and tools take ${grouped(preambleTokens)} of a budget of ${grouped(budget)} tokens, so the limit is ${grouped(limit)}. Give the agent a larger budget (agent.context_budget, context_config), or fewer tools.`;
+}
+
+function readyLines(url: string, settings: Settings, token: string): readonly string[] {
+  const limits = knownLimits(settings.config).map((sentence) => `limit ${sentence}`);
+  return [`plimsoll ready on ${url}`, dashboardLine(url, settings, token), ...limits];
 }
 
 /**

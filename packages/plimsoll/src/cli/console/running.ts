@@ -18,7 +18,8 @@ export interface RunningService extends NamedService {
   readonly problems: readonly string[];
 }
 
-const fileName = "service.json";
+/** The file by which other commands find the service. */
+export const serviceFileName = "service.json";
 const timeoutMs = 2000;
 /** Without a wait, two services that start at the same moment would disturb each other, and neither would get the lock. */
 const lockMs = 500;
@@ -52,16 +53,17 @@ export function takeService(data: string): FolderLock {
 
 /** Writes the file by which other commands find the service. */
 export function writeServiceFile(data: string, url: string): void {
-  writeWhole(join(data, fileName), JSON.stringify({ pid: process.pid, url }));
+  writeWhole(join(data, serviceFileName), JSON.stringify({ pid: process.pid, url }));
 }
 
 /** Removes the service file, unless the folder was replaced meanwhile and the file belongs to another service. */
 export function removeServiceFile(data: string): void {
-  if (readServiceFile(data)?.pid === process.pid) rmSync(join(data, fileName), { force: true });
+  if (readServiceFile(data)?.pid === process.pid)
+    rmSync(join(data, serviceFileName), { force: true });
 }
 
 function readServiceFile(data: string): NamedService | undefined {
-  const file = join(data, fileName);
+  const file = join(data, serviceFileName);
   const { pid, url } = (existsSync(file) && parseObject(readFileSync(file, "utf8"))) || {};
   return typeof pid === "number" && typeof url === "string" ? { pid, url } : undefined;
 }

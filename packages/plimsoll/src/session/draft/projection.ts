@@ -73,7 +73,7 @@ export function assessView(
   const [target] = draft.targets;
   const measurement = world.calibrations.correct(draft.log, target, sized.measured);
   const projection = projectionOf(world, draft, { measured: sized.measured, measurement });
-  const limit = effectiveLimit(asGuarded(target), guard.own, projection.head);
+  const limit = effectiveLimit(asGuarded(target), guard.own, projection);
   const isBesideHead = limit > guard.limit && projection.head < limit;
   const verdict = assessBefore({ ...guard, projection });
   return { measurement, projection, limit, isBesideHead, verdict };
@@ -120,6 +120,7 @@ function estimateOf(
     least: leastOf(counted, isGuess),
     most: total,
     head: Math.ceil(total - conversation + firstWordsTokens(draft) * factors.conversation),
+    preamble: Math.ceil(total - conversation),
     isGuess,
   };
 }
@@ -154,6 +155,7 @@ function projectionFrom(
     most: likely + Math.ceil(Math.max(0, change.conversation) * (steeper - 1)),
     least: Math.max(estimate.least, Math.floor(basis.inputTokens + leastAdded)),
     head: estimate.head,
+    preamble: estimate.preamble,
     // The provider has counted the request that this one continues.
     isGuess: false,
   };

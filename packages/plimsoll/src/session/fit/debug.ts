@@ -1,7 +1,7 @@
 /** Prints the guard's reasoning by topic if CONTEXT_DEBUG=true is set. */
 
 import { inspect } from "node:util";
-import { effectiveLimit, type OwnLimits, type Verdict } from "../../budget/guard.ts";
+import { budgetOf, effectiveLimit, type OwnLimits, type Verdict } from "../../budget/guard.ts";
 import type { Measurement } from "../../budget/measure.ts";
 import type { Projection } from "../../budget/projection.ts";
 import type { Draft } from "../draft/draft.ts";
@@ -44,8 +44,7 @@ export function debugGuard(
   { projection, verdict, measurement, own }: Evaluation,
 ): void {
   const limitOf = ({ key, limit }: Target): number =>
-    effectiveLimit({ name: key, limit }, own, projection.head);
-  const isLimited = own.contextBudget !== undefined || own.agentLimit !== undefined;
+    effectiveLimit({ name: key, limit }, own, projection);
   const { counters } = draft.branch.record;
   if (counters === undefined)
     debug("context-guard/init-counters", () => ({
@@ -82,7 +81,9 @@ export function debugGuard(
     status: verdict.kind,
     blocked: draft.targets
       // If the size of a target's window is unknown, the window blocks no request.
-      .filter(({ limit }) => isLimited || limit.windowSource !== "fallback")
+      .filter(
+        ({ limit }) => limit.windowSource !== "fallback" || budgetOf(limit, own) !== undefined,
+      )
       .map((target) => ({
         ...targetFields(target),
         limit: limitOf(target),

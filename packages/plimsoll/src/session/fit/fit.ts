@@ -7,7 +7,7 @@
  * messages; then the client's original, if it fits or if nothing was ever edited; and finally the provider's own overflow error.
  */
 
-import { assessAfter, effectiveLimit } from "../../budget/guard.ts";
+import { assessAfter, budgetOf, budgetTooSmall, effectiveLimit } from "../../budget/guard.ts";
 import { inOwnTokens, scaleBetween } from "../../budget/token-scale.ts";
 import { type Draft, offerIn, type Sized, sizeView } from "../draft/draft.ts";
 import {
@@ -23,7 +23,7 @@ import { validateAgain, validateView } from "../draft/validate-view.ts";
 import { remember } from "../log/log.ts";
 import { type BranchMemory, isSameMark } from "../log/memory.ts";
 import { viewOf } from "../log/path.ts";
-import { reportDegraded, reportWarning } from "../log/report.ts";
+import { reportDegraded, reportRaisedBudget, reportWarning } from "../log/report.ts";
 import { countOfEdits, markOf, type View, wholeView } from "../log/view.ts";
 import { compactTurn } from "./compact-turn.ts";
 import { debugGuard } from "./debug.ts";
@@ -71,6 +71,7 @@ export async function fitTurn(world: FitWorld, draft: Draft): Promise<Fitted> {
   const guard = guardOf(world, draft);
   const before = assessView(world, draft, start, guard);
   debugGuard(world.debug, draft, { ...before, own: guard.own });
+  tellRaisedBudget(draft, guard, before);
   const { verdict } = before;
   if (verdict.kind === "skip")
     return toOtherTarget(draft, start, verdict.target, { guard, before });
@@ -86,6 +87,17 @@ export async function fitTurn(world: FitWorld, draft: Draft): Promise<Fitted> {
   return compactTurn(world, draft, start, { guard, before, isOverMedia: false, timing, ...most });
 }
 
+/**
+ * Tells people if a budget is too small for system prompt and tools. Not in the first turn, because until the provider has
+ * reported usage, the size of the tools is a rough guess.
+ */
+function tellRaisedBudget(draft: Draft, { own, targets }: Guard, before: AssessedView): void {
+  const { projection, limit } = before;
+  const budget = budgetTooSmall(targets[0], own, projection);
+  if (budget === undefined || draft.branch.memory.turns === 0) return;
+  reportRaisedBudget(draft, draft.branch, { budget, limit, preambleTokens: projection.preamble });
+}
+
 /** The request for another target that has room. Used if the first target is too full. Nothing is removed. */
 function toOtherTarget(
   draft: Draft,
@@ -94,7 +106,7 @@ function toOtherTarget(
   { guard, before }: Pick<Compacting, "guard" | "before">,
 ): Fitted {
   const target = draft.targets.find(({ key }) => key === name) ?? draft.targets[0];
-  const limit = effectiveLimit(asGuarded(target), guard.own, before.projection.head);
+  const limit = effectiveLimit(asGuarded(target), guard.own, before.projection);
   const there = { ...before, limit, isBesideHead: false };
   return fitted(draft, { ...there, sized: start, target, outcome: "edited" });
 }
@@ -200,8 +212,8 @@ function isWaiting(
 ): boolean {
   const { turns = turnsForBudget } = branch.memory.compacted ?? {};
   if (verdict.kind !== "compact" || turns >= turnsForBudget) return false;
-  const hasBudget = own.contextBudget !== undefined || own.agentLimit !== undefined;
-  const ofWindow = effectiveLimit(targets[0], {}, projection.head);
+  const hasBudget = budgetOf(targets[0].limit, own) !== undefined;
+  const ofWindow = effectiveLimit(targets[0], {}, projection);
   return hasBudget && limit > budget && projection.tokens < ofWindow;
 }
 

@@ -18,7 +18,8 @@ const wire = "anthropic";
 function opened(contextWindow?: number): Promise<Engine> {
   const window = contextWindow === undefined ? {} : { contextWindow };
   const providers = { anthropic: { tokenizer: "approximate", ...window } };
-  return openEngine({ store: "memory", config: { providers } });
+  const agent = { context_budget: "window" } as const;
+  return openEngine({ store: "memory", config: { providers, agent } });
 }
 
 /** A text of this many tokens, in different lines. */

@@ -23,14 +23,9 @@ import type { TurnContext } from "../turn/context.ts";
 import type { TurnServices } from "../turn/services.ts";
 import { Turn } from "../turn/turn.ts";
 import { appendPending, reopen, useWire } from "./conversation.ts";
+import { allowedTools, givenTools } from "./given-tools.ts";
 import { showReferences } from "./granted-handles.ts";
-import {
-  allowedTools,
-  draftOf,
-  finalReport,
-  type PrepareOptions,
-  preparedTurn,
-} from "./prepared-request.ts";
+import { draftOf, finalReport, type PrepareOptions, preparedTurn } from "./prepared-request.ts";
 import { isFor, type PreparedTurn, type SessionState } from "./state.ts";
 import type { TurnBudget } from "./tool-budget.ts";
 
@@ -263,7 +258,7 @@ async function offerOf(
   const defersNatively = target.defersNatively && (state.wire ?? wire) === wire;
   const key = [options.tools, tools, target.ruler.key, wire.name, defersNatively];
   if (isFor(state.offer, key)) return state.offer.value;
-  const names = (options.tools ?? []).map(({ name }) => name);
+  const names = givenTools(options.tools).map(({ name }) => name);
   const value =
     tools.length === 0
       ? undefined

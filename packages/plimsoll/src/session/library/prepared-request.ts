@@ -2,13 +2,14 @@
 
 import { addCounts } from "../../budget/measure.ts";
 import type { Count } from "../../budget/tokenizer.ts";
-import { isToolAllowed, type ToolRules } from "../../budget/tool-budget.ts";
+import type { ToolRules } from "../../budget/tool-budget.ts";
 import { errorMessage } from "../../message/error.ts";
 import { isObject, type JsonObject, type JsonValue } from "../../message/json.ts";
 import type { OutputSize } from "../../message/message.ts";
 import type { ToolDefinition } from "../../message/tool.ts";
 import type { BuiltPrompt, PromptSection } from "../../prompt/sections.ts";
 import { ownToolTexts } from "../../text/for-models.ts";
+import type { GivenTool } from "../../wire/format/named-tool.ts";
 import { readSlices } from "../../wire/format/slices.ts";
 import type { SystemText, Wire, WireName, WireRequest } from "../../wire/format/wire.ts";
 import { type MarkedPrompt, markPrompt } from "../draft/cache-marks.ts";
@@ -36,7 +37,8 @@ export interface PrepareOptions extends ToolRules {
   readonly system?: string | readonly PromptSection[];
   /** Set this to false if the request must not get cache marks. */
   readonly cacheMarks?: boolean;
-  readonly tools?: readonly ToolDefinition[];
+  /** The tools, in the neutral form (`parameters`), or in the form of a provider (`input_schema`, `function`) or of MCP. */
+  readonly tools?: readonly GivenTool[];
   readonly maxOutputTokens?: number;
   /** Further fields of the request, in the provider's own format: `stream`, `temperature`, … */
   readonly extra?: JsonObject;
@@ -190,14 +192,6 @@ function inWords(visibleTools: VisibleTools, from: Wire, to: Wire): VisibleTools
     (bytes) => from.tools.decode(decodeMessage(bytes)) ?? [],
   );
   return { ...visibleTools, elements: tools.map((tool) => encodeMessage(to.tools.encode(tool))) };
-}
-
-/** Returns the caller's tools that the rules allow. */
-export function allowedTools({
-  tools = [],
-  ...rules
-}: Pick<PrepareOptions, "tools" | "toolsAllowed" | "toolsDenied">): readonly ToolDefinition[] {
-  return tools.filter(({ name }) => isToolAllowed(rules, name));
 }
 
 interface Composing {

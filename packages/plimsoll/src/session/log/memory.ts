@@ -55,6 +55,8 @@ export interface CompactionMemory {
   readonly checked?: { readonly view: ViewMark; readonly turns: number };
   /** Number of active edits when Plimsoll last warned the model that the window is filling up. */
   readonly warnedEdits?: number;
+  /** The budget that was too small for system prompt and tools. Set once that is announced. */
+  readonly raisedBudget?: number;
 }
 
 export interface ToolMemory {
@@ -146,6 +148,7 @@ export type BranchNote =
   | { readonly kind: "compacted"; readonly level: number; readonly view: ViewMark }
   | { readonly kind: "exhausted"; readonly tokens: number }
   | { readonly kind: "warned"; readonly edits: number }
+  | { readonly kind: "budget-raised"; readonly budget: number }
   | { readonly kind: "tools-undeferrable"; readonly catalogue: string }
   | { readonly kind: "tools-found"; readonly turn: string; readonly names: readonly string[] }
   | { readonly kind: "tools-renamed"; readonly names: string }
@@ -206,6 +209,8 @@ export function afterNote(memory: BranchMemory, note: BranchNote): BranchMemory 
       return { ...memory, exhaustedTokens: note.tokens };
     case "warned":
       return { ...memory, warnedEdits: note.edits };
+    case "budget-raised":
+      return { ...memory, raisedBudget: note.budget };
     case "tools-undeferrable":
       return { ...memory, undeferrable: note.catalogue };
     case "tools-found":

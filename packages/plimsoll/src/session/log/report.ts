@@ -22,6 +22,32 @@ export function reportWarning({ log, turn }: ReportedTurn, filled: number, limit
   });
 }
 
+/** A budget that is too small for system prompt and tools, and the limit that applies instead. */
+export interface RaisedBudget {
+  readonly budget: number;
+  readonly limit: number;
+  readonly preambleTokens: number;
+}
+
+/** Reports a raised budget, once per session and budget. */
+export function reportRaisedBudget(
+  { log, turn }: ReportedTurn,
+  branch: BranchState,
+  { budget, limit, preambleTokens }: RaisedBudget,
+): void {
+  if ([...log.branches.values()].some(({ memory }) => memory.raisedBudget === budget)) return;
+  remember(branch, { kind: "budget-raised", budget });
+  announce(log, {
+    type: "budget-raised",
+    session: log.record.id,
+    at: turn.at,
+    turn: turn.id,
+    budget,
+    limit,
+    preambleTokens,
+  });
+}
+
 /**
  * Reports the names of Plimsoll's tools if they had to change. Reports them once per conversation, because the names stay the
  * same.

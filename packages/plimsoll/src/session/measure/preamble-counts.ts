@@ -8,6 +8,9 @@
 
 import { BoundedMap } from "../../bounds/bounded-map.ts";
 import { isPlausible } from "../../budget/calibrate.ts";
+import { effectiveLimit } from "../../budget/guard.ts";
+import { ownLimitsOf } from "../../config/limits.ts";
+import type { Config } from "../../config/schema.ts";
 import { sha256 } from "../../store/body.ts";
 import type { BodySlices } from "../../wire/format/slices.ts";
 import type { WireRequest } from "../../wire/format/wire.ts";
@@ -47,13 +50,18 @@ const maxPreambles = 1000;
 
 export function createPreambleCounts(
   calibrations: Pick<Calibrations, "isReportedFor">,
+  config: Config,
 ): PreambleCounts {
   const ratios = new BoundedMap<string, Promise<number>>({ entries: maxPreambles });
   return {
     ratio: async (preamble, asked) => {
       const { target, request, body, count } = asked;
       const estimated = preamble.system.tokens + preamble.tools.tokens;
-      const isSmall = estimated < target.limit.limit * askedFrom;
+      const limit = effectiveLimit(
+        { name: target.key, limit: target.limit },
+        ownLimitsOf(config, target),
+      );
+      const isSmall = estimated < limit * askedFrom;
       const isExact = preamble.system.certainty === "exact" && preamble.tools.certainty === "exact";
       if (!target.countsTokens || isSmall || isExact || calibrations.isReportedFor(target))
         return 1;

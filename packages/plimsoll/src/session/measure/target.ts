@@ -5,6 +5,7 @@ import { findModel, type ModelFacts } from "../../budget/catalogue.ts";
 import { type Limit, narrowLimit, resolveLimit } from "../../budget/limit.ts";
 import { cutsSilently } from "../../budget/servers.ts";
 import type { Config, ProviderSettings } from "../../config/schema.ts";
+import { priceListOf } from "../../prompt/prices.ts";
 import type { MediaLimits, Profile, Wire, WireRequest } from "../../wire/format/wire.ts";
 import type { Ruler } from "./message-facts.ts";
 import { createTargetMemories, type TargetMemories } from "./target-memory.ts";
@@ -103,6 +104,7 @@ export function createTargets(
       provider: settings,
       defaults: { ...config.defaults, ...agentOutput(config) },
       facts,
+      priceStep: priceListOf(settings?.wire ?? provider, request.facts ?? model).priceStep,
     };
     const limit = resolveLimit(configured);
     return {

@@ -6,7 +6,7 @@ import type { Keep } from "../../compact/units/truncation-range.ts";
 import { PlimsollError } from "../../message/error.ts";
 import type { Goal, Strategy } from "../../message/strategy.ts";
 import { type Draft, type Sized, sizeView } from "../draft/draft.ts";
-import { firstWordsTokens } from "../draft/projection.ts";
+import { firstWordsTokens, guardOf } from "../draft/projection.ts";
 import type { Compaction } from "../fit/compaction.ts";
 import { recoveryStrategies } from "../fit/make-smaller.ts";
 import type { PhaseReport } from "../fit/phases.ts";
@@ -60,7 +60,7 @@ export function compactNow(
 }
 
 export async function resetNow(
-  context: ApplyWorld & Pick<TurnContext, "config" | "count">,
+  context: ApplyWorld & Pick<TurnContext, "count">,
   place: StoredPlace,
   {
     reason = "The user asked for a fresh start.",
@@ -135,7 +135,7 @@ async function applyNow(
 ): Promise<CompactionDone> {
   const draft = await storedDraft(context, place);
   const start = await sizeView(context.facts, draft, viewOf(place.log, place.branch, draft.path));
-  const limit = place.lastTurn?.limit ?? draft.targets[0].limit.limit;
+  const limit = place.lastTurn?.limit ?? guardOf(context, draft).limit;
   const scale = scaleOf(place.branch.record);
   const room = { limit: Math.floor(inOwnTokens(limit, scale)), head: headOf(draft, start), scale };
   const figuresOf = ({ measured }: Sized): Pick<PhaseReport, "tokens" | "limit"> => ({
@@ -167,7 +167,7 @@ async function applyNow(
   return doneWith(draft, start, compaction, scale);
 }
 
-type ApplyWorld = ReportWorld & DraftWorld;
+type ApplyWorld = ReportWorld & DraftWorld & Pick<TurnContext, "config">;
 
 /** Size of the fixed part, which no compaction takes out, as Plimsoll counts tokens. */
 function headOf(draft: Draft, { measured: { total, conversation } }: Sized): number {

@@ -1,5 +1,6 @@
 /** Checks whether there is room for a view that a user wants to restore. If not, says what takes up the room. */
 
+import { budgetOf } from "../../budget/guard.ts";
 import { ownLimitsOf } from "../../config/limits.ts";
 import { PlimsollError } from "../../message/error.ts";
 import type { TurnRecord } from "../../store/store.ts";
@@ -48,10 +49,11 @@ function tooManyMedia(tooMany: number): PlimsollError {
 function isBudgeted(
   { config }: Pick<TurnContext, "config">,
   { record: { agent } }: BranchState,
-  { provider = "", model, priority }: TurnRecord,
+  { provider = "", model, priority, window, isWindowGuess }: TurnRecord,
 ): boolean {
   const own = ownLimitsOf(config, { agent, priority, provider, model });
-  return own.contextBudget !== undefined || own.agentLimit !== undefined;
+  const named = isWindowGuess === true ? Number.POSITIVE_INFINITY : window;
+  return budgetOf({ named }, own) !== undefined;
 }
 
 interface InTheWay {
