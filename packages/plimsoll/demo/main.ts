@@ -67,6 +67,7 @@ async function run(flags: Flags, isTerminal: boolean): Promise<number> {
       data,
       port: flags.port ?? (await freePort(usualPort)),
       config: configText(upstream.url),
+      seed: flags.seed,
       warn: (line) => screen.line(line),
     });
     closers.unshift(() => program.stop());
@@ -157,6 +158,7 @@ async function perform(stage: Stage): Promise<void> {
   if (!flags.isHeld) return;
   const after = flags.isKept ? "its data stay" : "its data go with it, unless --keep was given";
   screen.line(`\nThe service stays up, so that you can look around. Ctrl-C ends it; ${after}.`);
+  screen.line(program.dashboard);
   await Promise.race([once(signal, "abort"), program.failed]);
 }
 
@@ -169,6 +171,8 @@ async function playAll(stage: Stage): Promise<readonly PlayedSession[]> {
   const { flags, scripts, screen, program, signal, upstream, names } = stage;
   const all = scripts.reduce((sum, { steps }) => sum + steps.length, 0);
   let done = 0;
+  // The sessions begin one after the other and then go on together, so that each gets the same id in every run.
+  const begun = scripts.map(() => Promise.withResolvers<void>());
   try {
     return await Promise.all(
       scripts.map((script, index) => {
@@ -178,7 +182,10 @@ async function playAll(stage: Stage): Promise<readonly PlayedSession[]> {
           paceMs,
           maxTokens,
           signal,
+          mayBegin: begun[index - 1]?.promise ?? Promise.resolve(),
+          mayGoOn: begun.at(-1)?.promise ?? Promise.resolve(),
           onTurn: (id) => {
+            begun[index]?.resolve();
             names.set(id, script.name);
             done++;
             screen.progress(done, all);
@@ -235,9 +242,7 @@ function furtherLines({ flags, data, program }: Stage, session: string): readonl
   if (!flags.isKept && !flags.isHeld)
     return ["npm run demo -- --keep     keeps the data, so that it can be looked at afterwards"];
   return [
-    ...(flags.isHeld
-      ? [`${program.url}     the dashboard; its address with the token stands above`]
-      : []),
+    ...(flags.isHeld ? [`${program.dashboard}     the dashboard`] : []),
     ...[
       "sessions",
       "cost --all",

@@ -13,6 +13,10 @@ export interface PlayOptions {
   readonly paceMs: number;
   readonly maxTokens: number;
   readonly signal: AbortSignal;
+  /** The first turn waits for this. */
+  readonly mayBegin?: Promise<void>;
+  /** The other turns wait for this. */
+  readonly mayGoOn?: Promise<void>;
   /** Called with the service's session id. */
   onTurn(id: string): void;
 }
@@ -31,6 +35,7 @@ export async function playSession(
   const { client } = wireForms[script.wire];
   const messages: object[] = [];
   let [id, before]: [string, Step | undefined] = ["", undefined];
+  await options.mayBegin;
   for (const [index, step] of script.steps.entries()) {
     const started = performance.now();
     messages.push(...client.messagesOf({ calls: before?.calls ?? [], user: step.user }));
@@ -45,6 +50,7 @@ export async function playSession(
     id = response.headers.get("x-plimsoll-session") ?? id;
     before = step;
     options.onTurn(id);
+    await options.mayGoOn;
     const rest = options.paceMs - (performance.now() - started);
     if (rest > 0) await wait(rest, undefined, { signal: options.signal });
   }

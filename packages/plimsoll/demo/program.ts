@@ -1,6 +1,7 @@
 /** Runs `plimsoll serve` as a child process, with its own data folder and the scripted upstream. */
 
 import { type ChildProcess, spawn } from "node:child_process";
+import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
@@ -13,6 +14,8 @@ export interface Program {
   readonly token: string;
   /** The service's address and the dashboard's address with the token. The token is safe to print: it opens only made-up data. */
   readonly greeting: string;
+  /** The dashboard's address with the token. */
+  readonly dashboard: string;
   /** Rejects if the program ends before `stop`. */
   readonly failed: Promise<never>;
   stop(): Promise<void>;
@@ -23,10 +26,13 @@ export interface ProgramOptions {
   readonly port: number;
   /** The text of config.yaml. */
   readonly config: string;
+  /** Ids and keys come from this seed. */
+  readonly seed: number;
   warn(line: string): void;
 }
 
 const file = fileURLToPath(new URL("../bin/plimsoll.mjs", import.meta.url));
+const seededIds = new URL("./seeded-ids.mjs", import.meta.url).href;
 const readyMs = 30_000;
 const stopMs = 5_000;
 const readyPattern = /^plimsoll ready on (\S+)\n/m;
@@ -62,6 +68,11 @@ export async function freePort(wanted: number): Promise<number> {
   }
 }
 
+/** The key of the demo's made-up data, in the form of a data folder's own key. */
+function seededKey(seed: number): string {
+  return createHash("sha256").update(`the demo's key ${seed}`).digest("base64url");
+}
+
 export async function startProgram(options: ProgramOptions): Promise<Program> {
   const config = join(options.data, "config.yaml");
   writeFileSync(config, options.config);
@@ -74,9 +85,10 @@ export async function startProgram(options: ProgramOptions): Promise<Program> {
     "--config",
     config,
   ];
-  const child = spawn(process.execPath, [file, ...words], {
+  writeFileSync(join(options.data, "key"), seededKey(options.seed), { mode: 0o600 });
+  const child = spawn(process.execPath, ["--import", seededIds, file, ...words], {
     stdio: ["ignore", "pipe", "pipe"],
-    env: cleanEnvironment(),
+    env: { ...cleanEnvironment(), DEMO_SEED: String(options.seed) },
   });
   const killChild = (): void => void child.kill("SIGKILL");
   process.once("exit", killChild);
@@ -99,6 +111,7 @@ export async function startProgram(options: ProgramOptions): Promise<Program> {
     url,
     token,
     greeting: `plimsoll ready on ${url}\ndashboard ${url}/#token=${token}`,
+    dashboard: `${url}/#token=${token}`,
     failed,
     stop: async () => {
       isStopping = true;

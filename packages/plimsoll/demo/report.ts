@@ -1,6 +1,7 @@
 /** The report at the end of the demo, from the service's answers under /api and its events. */
 
 import type { CompactionEndEvent, Receipt, TurnEndEvent } from "../src/message/event.ts";
+import { sendableTokensOf } from "../src/prompt/saved.ts";
 import type { OwnLookup } from "./model.ts";
 import type { PlayedSession } from "./player.ts";
 import { grouped, oneLine, table } from "./screen.ts";
@@ -36,6 +37,8 @@ export interface ReportInput {
 interface Figures {
   readonly turns: number;
   readonly clientTokens: number;
+  /** The tokens of the client's requests that the windows would have taken. */
+  readonly sendableTokens: number;
   readonly sentTokens: number;
   readonly compactions: number;
   /** The request that came closest to its limit. */
@@ -89,6 +92,7 @@ function figuresOf(
   return {
     turns: turns.length,
     clientTokens: sum(({ tokensBefore }) => tokensBefore),
+    sendableTokens: sum(sendableTokensOf),
     sentTokens: sum(({ measurement }) => measurement.total),
     compactions: compactions.length,
     largest: { tokens: first?.measurement.total ?? 0, limit: first?.limit ?? 0 },
@@ -131,8 +135,8 @@ interface RowHead {
 }
 
 function row({ name, agent, wire }: RowHead, figures: Figures): readonly (string | number)[] {
-  const { turns, clientTokens, sentTokens, compactions, largest } = figures;
-  const saved = clientTokens - sentTokens;
+  const { turns, clientTokens, sendableTokens, sentTokens, compactions, largest } = figures;
+  const saved = sendableTokens - sentTokens;
   return [
     name,
     agent,
@@ -141,7 +145,7 @@ function row({ name, agent, wire }: RowHead, figures: Figures): readonly (string
     clientTokens,
     sentTokens,
     saved,
-    percent(saved, clientTokens).padStart(7),
+    percent(saved, sendableTokens).padStart(7),
     compactions,
     largest.tokens,
     largest.limit,
@@ -154,12 +158,12 @@ function percent(part: number, whole: number): string {
 
 function summaryLines(input: ReportInput): readonly string[] {
   const { turns, compactions, cost } = input;
-  const { clientTokens, sentTokens, largest } = figuresOf(turns, compactions);
-  const saved = clientTokens - sentTokens;
+  const { clientTokens, sendableTokens, sentTokens, largest } = figuresOf(turns, compactions);
+  const saved = sendableTokens - sentTokens;
   const [model] = cost.models;
   const prices = model?.prices === undefined ? "" : ` (prices of ${model.prices.date})`;
   return [
-    `Tokens    the client sent ${grouped(clientTokens)}, ${grouped(sentTokens)} went out: ${grouped(saved)} saved, ${percent(saved, clientTokens)}`,
+    `Tokens    the client sent ${grouped(clientTokens)}, of which the windows could take ${grouped(sendableTokens)}; ${grouped(sentTokens)} went out: ${grouped(saved)} saved, ${percent(saved, sendableTokens)}`,
     `Money     ${moneyText(cost.usd)} as the upstream counted; ${moneyText(cost.savedUsd)} saved, estimated at the price of cached input${prices}`,
     `Cache     ${percent(cost.cachedTokens, cost.sentTokens)} of what went out was read from the upstream's cache`,
     `Window    no request went over its limit; the fullest took ${grouped(largest.tokens)} of ${grouped(largest.limit)} tokens (${percent(largest.tokens, largest.limit)})`,

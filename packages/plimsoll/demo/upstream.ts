@@ -90,7 +90,8 @@ function answering(
   windows: ReadonlyMap<string, number>,
 ): (received: Received) => Answered {
   const cache = createPromptCache();
-  let number = 0;
+  // Each session has numbers of its own, so that ids do not depend on which session was faster.
+  const numbers = new Map([...models.keys()].map((name, index) => [name, index * 10_000]));
   return ({ form, fields, session, body }) => {
     const judged = judge(form, body, fields);
     if (judged.kind === "fault") return { kind: "refused", sentence: judged.sentence };
@@ -104,7 +105,8 @@ function answering(
     if (tokens + maxTokens > window)
       return { kind: "refused", sentence: form.upstream.tooLong({ tokens, maxTokens, window }) };
     const reply = script.answer(asked);
-    number++;
+    const number = (numbers.get(session) ?? 0) + 1;
+    numbers.set(session, number);
     const usage = { ...input, output: outputTokens(reply) };
     return {
       kind: "answer",

@@ -3,6 +3,7 @@
 import type { Usage } from "../message/message.ts";
 import { readingCost } from "./compaction-payoff.ts";
 import type { PriceList } from "./price-rows.ts";
+import { type SavedFrom, savedTokensOf } from "./saved.ts";
 
 /** The tokens of a turn, grouped by price. Every token is in exactly one group. */
 export interface BilledTokens {
@@ -48,20 +49,18 @@ export function billedOf(usage: Usage): BilledTokens {
   };
 }
 
-export interface Spent {
+export interface Spent extends SavedFrom {
   readonly usage?: Usage | undefined;
-  readonly tokensBefore: number;
-  readonly tokensAfter: number;
 }
 
 /** The cost according to the reported usage, and the saving. The result is empty if prices or usage are unknown. */
 export function moneyOf(
   list: PriceList,
-  { usage, tokensBefore, tokensAfter }: Spent,
+  { usage, ...request }: Spent,
 ): { readonly usd?: number; readonly savedUsd?: number } {
   if (list.prices === undefined || usage === undefined) return {};
   const usd = costOf(billedOf(usage), list);
-  const kept = Math.max(0, tokensBefore - tokensAfter);
+  const kept = savedTokensOf(request);
   return {
     ...(usd === undefined ? {} : { usd }),
     savedUsd: readingCost(list.prices, kept, kept),

@@ -7,6 +7,7 @@ import type { Usage } from "../message/message.ts";
 import { type BilledTokens, billedOf, costOf } from "./bill.ts";
 import { readingCost } from "./compaction-payoff.ts";
 import type { PriceList } from "./price-rows.ts";
+import { savedTokensOf } from "./saved.ts";
 
 /** The facts about a turn that matter for its cost. */
 export interface PaidTurn {
@@ -16,6 +17,7 @@ export interface PaidTurn {
    */
   readonly tokensBefore: number;
   readonly tokensAfter: number;
+  readonly window?: number;
   /** Number of tokens of the system prompt and the tools. */
   readonly headTokens: number;
   /**
@@ -52,8 +54,8 @@ export interface CostFigures {
    */
   readonly estimatedUsd: Money;
   /**
-   * Number of tokens that Plimsoll left out of the clients' requests. `savedUsd` is their estimated cost at the price of cached
-   * tokens.
+   * Number of tokens that Plimsoll left out of the clients' requests, as far as the window would have taken them. `savedUsd` is
+   * their estimated cost at the price of cached tokens.
    */
   readonly savedTokens: number;
   readonly savedUsd: Money;
@@ -84,11 +86,11 @@ export const nothingPaid: CostFigures = {
 };
 
 export function costOfTurn(turn: PaidTurn, list: PriceList): CostFigures {
-  const { usage, tokensBefore, tokensAfter } = turn;
+  const { usage, tokensAfter } = turn;
   // A request that was never sent costs nothing, whatever the price.
   if (usage === undefined && tokensAfter === 0) return { ...nothingPaid, turns: 1 };
   const billed = usage === undefined ? estimated(turn) : billedOf(usage);
-  const saved = Math.max(0, tokensBefore - tokensAfter);
+  const saved = savedTokensOf(turn);
   const reread = turn.isCompaction ? rereadBy(turn) : undefined;
   return {
     turns: 1,

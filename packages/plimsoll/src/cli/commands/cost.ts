@@ -64,7 +64,7 @@ function costText(report: CostReport): string {
       : [
           `No usage was reported for ${measured.estimated} of ${turns} turns. Their cost is estimated from their input at the full price, without their answers.`,
         ]),
-    `Figures are in tokens and US dollars. Providers reported the usage of ${measured.usage} of ${turns} turns, and cache figures for ${measured.cache} of them. The savings (at the cache price) and the cost of compactions (compared with the same requests without them) are estimates.`,
+    `Figures are in tokens and US dollars. Providers reported the usage of ${measured.usage} of ${turns} turns, and cache figures for ${measured.cache} of them. The savings (at the cache price, counted only as far as the window would have taken the request) and the cost of compactions (compared with the same requests without them) are estimates.`,
     ...report.models.map(sourceLine),
     ...(report.isPartial ? ["Only the newest sessions and turns are included."] : []),
   ].join("\n");

@@ -6,6 +6,7 @@ import type { Edit } from "../../message/edit.ts";
 import { PlimsollError } from "../../message/error.ts";
 import type { CompactionEndEvent } from "../../message/event.ts";
 import type { Money } from "../../prompt/cost.ts";
+import { sendableTokensOf } from "../../prompt/saved.ts";
 import { type CostReport, costOf } from "../../session/inspect/cost.ts";
 import { receiptsOf } from "../../session/inspect/receipts.ts";
 import { pointOf } from "../../session/inspect/turn-history.ts";
@@ -147,7 +148,10 @@ function figuresOf(
     sent.reduce((all, turn) => all + of(turn), 0);
   const sentTokens = sum(sentBy);
   const clientTokens = sum((turn) => turn.tokensBefore ?? sentBy(turn));
-  const savedTokens = Math.max(0, clientTokens - sentTokens);
+  const sendable = sum((turn) =>
+    sendableTokensOf({ tokensBefore: turn.tokensBefore ?? sentBy(turn), window: turn.window }),
+  );
+  const savedTokens = Math.max(0, sendable - sentTokens);
   const reported = sent.filter(({ usage }) => usage?.cacheReadTokens !== undefined);
   const readTokens = reported.reduce((all, { usage }) => all + (usage?.inputTokens ?? 0), 0);
   const cached = reported.reduce((all, { usage }) => all + (usage?.cacheReadTokens ?? 0), 0);
@@ -158,7 +162,7 @@ function figuresOf(
     clientTokens,
     sentTokens,
     savedTokens,
-    savedShare: clientTokens === 0 ? 0 : savedTokens / clientTokens,
+    savedShare: sendable === 0 ? 0 : savedTokens / sendable,
     cachedShare: readTokens === 0 ? null : cached / readTokens,
     readTokens,
     usd: cost.usd,

@@ -28,7 +28,7 @@ export function figuresShown(figures: ReportFigures): readonly Figure[] {
     {
       name: "Saved",
       value: percent(savedShare),
-      note: `${grouped(savedTokens)} tokens were not sent`,
+      note: `${grouped(savedTokens)} tokens that the window would have taken were not sent`,
     },
     { name: "Cost", value: costValue(figures), note: costNote(figures) },
     {

@@ -1,13 +1,14 @@
 /** Adds up the turns of a run by session. Pure. */
 
 import type { PlimsollEvent } from "../../message/event.ts";
+import { savedTokensOf } from "../../prompt/saved.ts";
 import { grouped } from "../../text/digits.ts";
 import { moneyText } from "../../watch/figures.ts";
 
 export interface SessionSum {
   readonly turns: number;
   readonly sentTokens: number;
-  /** Tokens of the client's requests that Plimsoll did not send. */
+  /** Tokens that Plimsoll did not send although the window would have taken them. */
   readonly savedTokens: number;
   /** Absent if prices or usage are unknown. */
   readonly usd?: number;
@@ -29,7 +30,8 @@ export function withEvent(sums: RunSums, event: PlimsollEvent, run: string): Run
     turns: (before?.turns ?? 0) + 1,
     sentTokens: (before?.sentTokens ?? 0) + event.measurement.total,
     savedTokens:
-      (before?.savedTokens ?? 0) + Math.max(0, event.tokensBefore - event.measurement.total),
+      (before?.savedTokens ?? 0) +
+      savedTokensOf({ ...event, tokensAfter: event.measurement.total }),
     ...(usd === undefined ? {} : { usd }),
     ...(savedUsd === undefined ? {} : { savedUsd }),
   };

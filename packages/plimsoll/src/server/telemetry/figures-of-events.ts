@@ -6,6 +6,7 @@ import type {
   PlimsollEvent,
   TurnEndEvent,
 } from "../../message/event.ts";
+import { savedTokensOf } from "../../prompt/saved.ts";
 import { brokenRule } from "../../session/draft/validate-view.ts";
 import { errorType, operationAttributes, type Upstreams } from "./attributes.ts";
 import type { FigureName } from "./figure-table.ts";
@@ -97,7 +98,7 @@ function turnSamples(event: TurnEndEvent, naming: Naming, end: TurnEnd): readonl
     ...(outcome === "passthrough"
       ? [sample("passthrough", 1, { reason: passedBecause(event, end.hasFailed) })]
       : []),
-    sample("tokensSaved", event.tokensBefore - measurement.total),
+    sample("tokensSaved", savedTokensOf({ ...event, tokensAfter: measurement.total })),
     ...components.map((component) =>
       sample("contextTokens", measurement[component], { component }),
     ),

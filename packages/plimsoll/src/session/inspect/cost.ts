@@ -113,6 +113,7 @@ function paid(turn: TurnRecord, last: LastTurn): PaidTurn {
     ...(usage === undefined ? {} : { usage }),
     tokensBefore: isSent ? (turn.tokensBefore ?? tokensAfter) : 0,
     tokensAfter,
+    window: turn.window,
     headTokens: measurement.system + measurement.tools,
     ...last,
     isCompaction: isSent && (outcome === "compacted" || outcome === "recovered"),

@@ -31,6 +31,7 @@ export function pointOf(pricesOf: PricesOf, turn: TurnRecord): TurnPoint {
       usage,
       tokensBefore: turn.tokensBefore ?? tokensAfter,
       tokensAfter,
+      window: turn.window,
     }),
   };
 }

@@ -113,7 +113,7 @@ export async function endTurn(
     ...(record.priority === undefined ? {} : { priority: record.priority }),
     ...(draft.who.run === undefined ? {} : { run: draft.who.run }),
     ...(usage === undefined ? {} : { usage }),
-    ...moneyOf(world.pricesOf(fitted.target), { ...fitted, usage }),
+    ...moneyOf(world.pricesOf(fitted.target), { ...fitted, usage, window: record.window }),
     ...(sent.rounds === undefined ? {} : { innerRounds: sent.rounds.innerRounds }),
     ...(record.stopReason === undefined ? {} : { stopReason: record.stopReason }),
     ...(record.error === undefined ? {} : { error: record.error }),
