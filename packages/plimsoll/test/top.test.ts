@@ -127,7 +127,7 @@ describe("a terminal of 80 by 24 in front of a service that works", () => {
     expect(terminal.buffer()).toBe("alternate");
     expect(first[0]).toBe(header());
     expect(lineWith(first, "► ")).toMatch(
-      /^ ► {2}■{7}·+│·+ +5\d % {2}normal +11 {2}claude-sonnet-4-6 +builder {2}talk-1$/,
+      /^ ► {2}■{7}·+│╱+ +5\d % {2}normal +11 {2}claude-sonnet-4-6 +builder {2}talk-1$/,
     );
     expect(lineWith(first, "conversation")).toMatch(
       /^ system 281 · tools 0 · conversation 3,\d{3}/,

@@ -78,6 +78,16 @@ export function effectiveLimit(target: GuardTarget, own: OwnLimits = {}, headTok
   return Math.max(limitBeside(target.limit, own), Math.min(most, Math.floor(headTokens + beside)));
 }
 
+/** The limit that the window alone would give. Undefined if no own limit is lower than that. */
+export function windowLimitOf(
+  target: GuardTarget,
+  limit: number,
+  headTokens: number,
+): number | undefined {
+  const alone = effectiveLimit(target, {}, headTokens);
+  return limit < alone ? alone : undefined;
+}
+
 /** The limit before it is raised for a large fixed part. */
 function limitBeside(limit: Limit, own: OwnLimits): number {
   const budget = budgetOf(own);

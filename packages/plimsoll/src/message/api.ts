@@ -35,6 +35,8 @@ export interface TurnPoint {
    * computed without them, as (tokens − headTokens) / (limit − headTokens).
    */
   readonly headTokens?: number;
+  /** The limit that the window alone would give. Present only if a lower limit of the user applies. */
+  readonly windowLimit?: number;
   readonly window: number;
   /** Set if the window size is a guess, because neither the configuration nor the catalogue nor the provider states it. */
   readonly isWindowGuess?: true;
@@ -131,6 +133,8 @@ export interface WindowPicture {
    * computed without them, as (tokens − headTokens) / (limit − headTokens).
    */
   readonly headTokens?: number;
+  /** The limit that the window alone would give. Present only if a lower limit of the user applies. */
+  readonly windowLimit?: number;
   /** Tokens of all units together. */
   readonly tokens: number;
   readonly certainty: MeasurementSummary["certainty"];

@@ -88,6 +88,8 @@ export interface TurnEndEvent extends Base {
    * computed without them, as (tokens − headTokens) / (limit − headTokens).
    */
   readonly headTokens?: number;
+  /** The limit that the window alone would give. Present only if a lower limit of the user applies. */
+  readonly windowLimit?: number;
   /** Size of the window in tokens. Absent in the oldest events. */
   readonly window?: number;
   /** Set if the window size is a guess, because neither the configuration nor the catalogue nor the provider states it. */

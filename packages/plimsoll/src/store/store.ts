@@ -134,6 +134,8 @@ export interface TurnRecord {
    * Tokens that no compaction can remove. Set only if the limit was raised for them, and then fullness is measured without them.
    */
   readonly headTokens?: number;
+  /** The limit that the window alone would give. Present only if a lower limit of the user applies. */
+  readonly windowLimit?: number;
   readonly window: number;
   /**
    * The maximum answer length that the client asked for, and the shorter one that Plimsoll sent. Set only if there was no room

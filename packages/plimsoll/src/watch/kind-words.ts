@@ -1,6 +1,7 @@
 /** The kinds of content in a window: their names and letters, their sums, and a description in words. Pure. */
 
 import type { SegmentKind, WindowPicture, WindowUnit } from "../message/api.ts";
+import { beyondWords, drawWindow } from "./drawn-window.ts";
 
 export interface KindWords {
   readonly kind: SegmentKind;
@@ -64,5 +65,8 @@ export function summaryOf(picture: WindowPicture, count: (tokens: number) => str
   const filled = `${count(tokens)} of ${count(limit)} tokens up to the limit, in a window of ${count(window)}`;
   const cached =
     cachedTokens > 0 ? ` The first ${count(cachedTokens)} were read from the cache.` : "";
-  return `The window: ${count(units.length)} units, ${filled}; ${parts.join(", ")}.${cached}`;
+  const beyond = drawWindow(picture).beyond.map(
+    (part) => ` ${count(part.tokens)} are ${beyondWords(part)}.`,
+  );
+  return `The window: ${count(units.length)} units, ${filled}; ${parts.join(", ")}.${cached}${beyond.join("")}`;
 }

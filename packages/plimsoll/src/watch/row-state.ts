@@ -23,6 +23,8 @@ export interface RowState {
   /** Size of the window in tokens, or 0 if it is not known yet. */
   readonly window: number;
   readonly isWindowGuess?: true;
+  /** The limit that the window alone would give. Absent if no lower limit of the user applies. */
+  readonly windowLimit?: number;
   /** Share of the limit that is used. 1 means that the whole limit is used. */
   readonly fill: number;
   readonly state: FillState;
@@ -211,6 +213,7 @@ export function settle(known: Known, settings: RowSettings): RowState {
     limit,
     window: row.lastTurn?.window ?? 0,
     ...(row.lastTurn?.isWindowGuess === true ? { isWindowGuess: true } : {}),
+    ...(row.lastTurn?.windowLimit === undefined ? {} : { windowLimit: row.lastTurn.windowLimit }),
     fill,
     state: stateOf(known, loadOf({ tokens, limit, headTokens }), settings),
     ...(running && { running }),

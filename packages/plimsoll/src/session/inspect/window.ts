@@ -95,6 +95,7 @@ function draw(place: Place, learned: Learned): WindowPicture {
     ...(lastTurn?.isWindowGuess === true ? { isWindowGuess: true } : {}),
     limit: lastTurn?.limit ?? 0,
     ...(lastTurn?.headTokens === undefined ? {} : { headTokens: lastTurn.headTokens }),
+    ...(lastTurn?.windowLimit === undefined ? {} : { windowLimit: lastTurn.windowLimit }),
     tokens,
     certainty: lastTurn?.measurement.certainty ?? "estimate",
     ...cachedIn(units, view.edits, lastTurn),
@@ -106,20 +107,23 @@ function draw(place: Place, learned: Learned): WindowPicture {
 
 /**
  * The preamble of the last turn. If the wire has the system prompt or the tools among the messages, they are shown there instead.
+ * Only the leading system messages are part of the measured system prompt. Later ones are part of the conversation.
  */
 function headUnits(
   { lastTurn, nodes, scale }: Place,
   { sketchOf: sketch }: Learned,
 ): readonly WindowUnit[] {
   const { system = 0, skills = 0, tools = 0 } = lastTurn?.measurement ?? {};
-  const among = (kind: "system" | "tools"): number =>
-    nodes
+  const split = nodes.findIndex(({ role }) => role !== "system");
+  const leading = nodes.slice(0, split < 0 ? nodes.length : split);
+  const among = (some: readonly NodeRecord[], kind: "system" | "tools"): number =>
+    some
       .filter((node) => node.role === "system" && sketch(node).shares[0]?.kind === kind)
       .reduce((sum, node) => sum + shownTokens(node.tokens, scale), 0);
   const head = [
-    { kind: "system", tokens: system - among("system"), begins: "System prompt" },
+    { kind: "system", tokens: system - among(leading, "system"), begins: "System prompt" },
     { kind: "skills", tokens: skills, begins: "Skills" },
-    { kind: "tools", tokens: tools - among("tools"), begins: "Tools" },
+    { kind: "tools", tokens: tools - among(nodes, "tools"), begins: "Tools" },
   ] as const;
   return head
     .filter(({ tokens }) => tokens > 0)
