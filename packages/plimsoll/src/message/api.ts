@@ -60,6 +60,8 @@ export interface SessionRow {
   readonly branches: number;
   readonly messages: number;
   readonly turns: number;
+  /** Tokens in the window now. The picture of the window, `/view` and `plimsoll inspect` give the same figure. */
+  readonly tokens?: number;
   readonly lastTurn?: TurnPoint;
 }
 
@@ -72,6 +74,8 @@ export interface AgentRow {
   readonly updatedAt: number;
   /** Id of the agent's newest session. `lastTurn` shows how full the window of that session is. */
   readonly newest: string;
+  /** Tokens in the window of that session. */
+  readonly tokens?: number;
   readonly lastTurn?: TurnPoint;
   /** The limit for this agent, as set in `context_config.per_agent`. */
   readonly limit?: number;

@@ -82,6 +82,8 @@ export interface TurnEndEvent extends Base {
   readonly measurement: MeasurementSummary;
   /** Tokens of the request as the client sent it. */
   readonly tokensBefore: number;
+  /** Tokens in the window after the turn: the request and its answer. Absent in events of earlier versions. */
+  readonly windowTokens?: number;
   readonly limit: number;
   /**
    * Tokens that no compaction can remove. Present only if the limit was raised to make room for them. The fill level is then
@@ -243,6 +245,9 @@ export interface ViewSteeredEvent extends Base {
   readonly branch: string;
   readonly action: "undo" | "restore" | "checkpoint" | "pin" | "release";
   readonly edits: readonly number[];
+  /** Tokens in the window now, and the limit. Absent in events of earlier versions, and before the first turn. */
+  readonly tokens?: number;
+  readonly limit?: number;
 }
 
 /** Storage failed. The turn went on; Plimsoll keeps the unwritten data in memory and tries again. */

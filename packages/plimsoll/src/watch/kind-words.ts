@@ -58,6 +58,17 @@ export function sumsOf({ units }: Pick<WindowPicture, "units">): readonly KindSu
   });
 }
 
+/** Tokens of the window by component: the preamble, and everything else. */
+export function componentsOf(
+  picture: Pick<WindowPicture, "units">,
+): Readonly<Record<"system" | "skills" | "tools" | "conversation", number>> {
+  const components = { system: 0, skills: 0, tools: 0, conversation: 0 };
+  for (const { kind, tokens } of sumsOf(picture))
+    if (kind === "system" || kind === "skills" || kind === "tools") components[kind] += tokens;
+    else components.conversation += tokens;
+  return components;
+}
+
 /** Describes the picture of a window in words, for people who cannot see it. */
 export function summaryOf(picture: WindowPicture, count: (tokens: number) => string): string {
   const parts = sumsOf(picture).map(({ name, tokens }) => `${name.toLowerCase()} ${count(tokens)}`);

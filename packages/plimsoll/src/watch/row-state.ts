@@ -8,14 +8,15 @@ import type {
   SessionStartEvent,
   TurnEndEvent,
   TurnStartEvent,
+  ViewSteeredEvent,
 } from "../message/event.ts";
 import { type FillState, isLastPhase, isRecoveryPhase } from "./phase-words.ts";
 
 export interface RowState {
   readonly row: SessionRow;
   /**
-   * Number of tokens of the request that is being sent, or of the last request. If the view was changed since then, of the next
-   * request.
+   * Number of tokens in the window: of the request that is being sent, or of the last request with its answer. If the view was
+   * changed since then, of the new view.
    */
   readonly tokens: number;
   /** The limit in tokens, or 0 if it is not known yet. */
@@ -32,7 +33,7 @@ export interface RowState {
   readonly running?: TurnStartEvent;
   /** The phase of the newest compaction. It stays for a while after the compaction has ended. */
   readonly phase?: ContextBreakingUpdateEvent;
-  /** Size of the view after a compaction changed it. Removed when a turn begins or ends, or when a person changes the view. */
+  /** Size of the window after a compaction or a person changed the view. Removed when a turn begins or ends. */
   readonly steered?: Size;
   /**
    * Time by which rows are sorted, newest first. It changes only if a turn begins after a pause, so that rows of busy sessions do
@@ -116,11 +117,21 @@ export function withEvent(
     case "context-breaking-update":
       return settle(inPhase(known, event), settings);
     case "view-steered":
-      // The event does not say by how much the view changed, so the size of the last request is the best known figure.
-      return known.steered === undefined ? known : settle(withoutSteered(known), settings);
+      return steeredBy(known, event, settings);
     default:
       return known;
   }
+}
+
+/** Events of earlier versions do not give the size. For these, the size of the last turn is the best known figure. */
+function steeredBy(
+  known: RowState,
+  { tokens, limit }: ViewSteeredEvent,
+  settings: RowSettings,
+): RowState {
+  if (tokens !== undefined && limit !== undefined)
+    return settle({ ...known, steered: { tokens, limit } }, settings);
+  return known.steered === undefined ? known : settle(withoutSteered(known), settings);
 }
 
 /** The row of a new session of which only the first event is known. */
@@ -170,13 +181,15 @@ function ended(known: RowState, event: TurnEndEvent): Known {
       ...row,
       updatedAt: Math.max(row.updatedAt, event.at),
       turns: row.turns + 1,
+      tokens: event.windowTokens ?? event.measurement.total,
       lastTurn: pointOf(event, isOwn ? running.at : event.at, window),
     },
   };
 }
 
 function pointOf(event: TurnEndEvent, begunAt: number, knownWindow: number): TurnPoint {
-  const { turn, type: _, session: __, innerRounds: ___, stopReason: ____, at, ...rest } = event;
+  const { turn, type: _, session: __, innerRounds: ___, stopReason: ____, ...others } = event;
+  const { at, windowTokens: _____, ...rest } = others;
   return { id: turn, at: begunAt, endedAt: at, ...rest, window: event.window ?? knownWindow };
 }
 
@@ -237,11 +250,13 @@ interface Load extends Size {
 }
 
 /** The size according to the newest event. */
-function sizeOf({ row: { lastTurn }, running, phase, steered }: Known): Size {
+function sizeOf({ row, running, phase, steered }: Known): Size {
+  const { lastTurn } = row;
   const isPhaseNewer = phase !== undefined && phase.at >= (running?.at ?? lastTurn?.endedAt ?? 0);
   if (isPhaseNewer && !isLastPhase(phase)) return phase;
-  const turn = running ?? lastTurn;
-  return steered ?? { tokens: turn?.measurement.total ?? 0, limit: turn?.limit ?? 0 };
+  if (steered !== undefined) return steered;
+  if (running !== undefined) return { tokens: running.measurement.total, limit: running.limit };
+  return { tokens: row.tokens ?? lastTurn?.measurement.total ?? 0, limit: lastTurn?.limit ?? 0 };
 }
 
 function stateOf(

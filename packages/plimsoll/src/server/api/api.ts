@@ -92,7 +92,7 @@ const sessionRoutes: readonly Route<ApiWorld>[] = [
   ),
   ofSession(
     "/view",
-    "The conversation as the model sees it: `{ messages, tokens, limit }`.",
+    "The conversation as the model sees it: `{ messages, tokens, limit }`. `tokens` is the size of the whole window.",
     z.strictObject({ branch }),
     ({ steering }, asked) => steering.view(asked.session.id, asked.query.branch),
   ),

@@ -15,6 +15,7 @@ import type {
 } from "../../message/api.ts";
 import type { JsonValue } from "../../message/json.ts";
 import { readableMessage } from "../../session/inspect/readable-parts.ts";
+import { storedSize } from "../../session/measure/window-size.ts";
 import type { DiffRow, ViewDiff } from "../../session/steer/view-diff.ts";
 import type { SessionSummary } from "../../store/store.ts";
 import type { Wire } from "../../wire/format/wire.ts";
@@ -29,10 +30,20 @@ export async function rowsOf(
 ): Promise<readonly SessionRow[]> {
   return Promise.all(
     sessions.map(async (session) => {
-      const [lastTurn] = await engine.inspect.turns(session.id, 1);
-      return { ...session, ...(lastTurn === undefined ? {} : { lastTurn }) };
+      return { ...session, ...(await windowOf(engine, session.id)) };
     }),
   );
+}
+
+/** The last turn of a session, and the tokens that are in its window now. */
+async function windowOf(
+  { inspect, store }: Engine,
+  session: string,
+): Promise<Pick<SessionRow, "tokens" | "lastTurn">> {
+  const [lastTurn] = await inspect.turns(session, 1);
+  if (lastTurn === undefined) return {};
+  const tokens = storedSize(await store.memories(session), lastTurn);
+  return { ...(tokens === undefined ? {} : { tokens }), lastTurn };
 }
 
 /** The agents, newest first. */
@@ -53,7 +64,6 @@ export async function agentsOf(
   const items = [...byName].map(async ([agent, own]): Promise<AgentRow> => {
     const [newest] = own;
     const id = newest?.id ?? "";
-    const [lastTurn] = await engine.inspect.turns(id, 1);
     const limit = limits.get(agent);
     return {
       agent,
@@ -61,7 +71,7 @@ export async function agentsOf(
       turns: own.reduce((sum, { turns }) => sum + turns, 0),
       updatedAt: newest?.updatedAt ?? 0,
       newest: id,
-      ...(lastTurn === undefined ? {} : { lastTurn }),
+      ...(await windowOf(engine, id)),
       ...(limit === undefined ? {} : { limit }),
     };
   });

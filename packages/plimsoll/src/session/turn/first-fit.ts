@@ -3,6 +3,7 @@
 import { errorMessage, PlimsollError } from "../../message/error.ts";
 import type { Fitted } from "../fit/last-resort.ts";
 import { reportDegraded } from "../log/report.ts";
+import { rememberSize } from "../measure/window-size.ts";
 import type { OpenTurn } from "./context.ts";
 import type { Unended } from "./open-turns.ts";
 import type { TurnServices } from "./services.ts";
@@ -69,6 +70,7 @@ export function announceStart(
     turn,
     who: { priority },
   } = draft;
+  rememberSize(placed, fitted.measurement.total);
   bus.emit({
     tenant: placed.log.record.tenant,
     event: {
