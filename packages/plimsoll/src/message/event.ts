@@ -43,6 +43,9 @@ interface Base {
 export interface SessionStartEvent extends Base {
   readonly type: "session-start";
   readonly agent?: string;
+  /** Name of the program that sent the request, and the folder in which its agent works. Absent if they are not known. */
+  readonly client?: string;
+  readonly folder?: string;
   readonly wire: string;
 }
 
@@ -82,6 +85,8 @@ export interface TurnEndEvent extends Base {
   readonly measurement: MeasurementSummary;
   /** Tokens of the request as the client sent it. */
   readonly tokensBefore: number;
+  /** The title of the session. Only in the first turn of a conversation, because it does not change. */
+  readonly title?: string;
   /** Tokens in the window after the turn: the request and its answer. Absent in events of earlier versions. */
   readonly windowTokens?: number;
   readonly limit: number;

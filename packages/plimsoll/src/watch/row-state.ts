@@ -136,11 +136,13 @@ function steeredBy(
 
 /** The row of a new session of which only the first event is known. */
 function startedRow(event: SessionStartEvent, settings: RowSettings): RowState {
-  const { session: id, at, wire, agent } = event;
+  const { session: id, at, wire, agent, client, folder } = event;
   const row: SessionRow = {
     id,
     tenant: "",
     wire,
+    ...(client === undefined ? {} : { client }),
+    ...(folder === undefined ? {} : { folder }),
     ...(agent === undefined ? {} : { agent }),
     createdAt: at,
     updatedAt: at,
@@ -164,7 +166,10 @@ function begun(known: RowState, event: TurnStartEvent): Known {
   const { at } = event;
   return {
     ...withoutSteered(known),
-    row: { ...row, updatedAt: Math.max(row.updatedAt, at) },
+    row: {
+      ...row,
+      updatedAt: Math.max(row.updatedAt, at),
+    },
     running: event,
     orderedAt: at - row.updatedAt > restMs ? at : orderedAt,
   };
@@ -181,6 +186,7 @@ function ended(known: RowState, event: TurnEndEvent): Known {
       ...row,
       updatedAt: Math.max(row.updatedAt, event.at),
       turns: row.turns + 1,
+      ...(event.title === undefined ? {} : { title: event.title }),
       tokens: event.windowTokens ?? event.measurement.total,
       lastTurn: pointOf(event, isOwn ? running.at : event.at, window),
     },
@@ -189,7 +195,7 @@ function ended(known: RowState, event: TurnEndEvent): Known {
 
 function pointOf(event: TurnEndEvent, begunAt: number, knownWindow: number): TurnPoint {
   const { turn, type: _, session: __, innerRounds: ___, stopReason: ____, ...others } = event;
-  const { at, windowTokens: _____, ...rest } = others;
+  const { at, windowTokens: _____, title: ______, ...rest } = others;
   return { id: turn, at: begunAt, endedAt: at, ...rest, window: event.window ?? knownWindow };
 }
 
@@ -299,17 +305,40 @@ export function phaseAfter(
   return isCutOff ? "done" : "as-it-was";
 }
 
-/** The agent's name. If there is none, the beginning of the session's id. */
-export function nameOf({ agent = "", id }: Pick<SessionRow, "agent" | "id">): string {
-  return agent.trim() === "" ? shortId(id) : agent;
+/** The agent's name. If there is none, the name of its client. Empty if nobody knows either. */
+export function agentOf({ agent = "", client = "" }: Pick<SessionRow, "agent" | "client">): string {
+  return agent.trim() === "" ? client : agent;
+}
+
+/** The title of a session. If there is none, the agent's name or the beginning of the session's id. */
+export function nameOf(row: Pick<SessionRow, "title" | "agent" | "client" | "id">): string {
+  const { title = "", id } = row;
+  if (title.trim() !== "") return title;
+  return agentOf(row) === "" ? shortId(id) : agentOf(row);
 }
 
 /**
- * A text that distinguishes sessions of the same agent. It is the client's name for the conversation or, if there is none,
- * Plimsoll's id.
+ * A text that distinguishes sessions with the same title: the agent or its client, the folder, and the client's name for the
+ * conversation or, if there is none, Plimsoll's id.
  */
-export function keyOf({ clientKey, id }: Pick<SessionRow, "clientKey" | "id">): string {
-  return clientKey === undefined ? shortId(id) : clientKey.replace(/^plimsoll:/, "");
+export function keyOf(
+  row: Pick<SessionRow, "title" | "agent" | "client" | "folder" | "clientKey" | "id">,
+): string {
+  const { clientKey, folder, id } = row;
+  const agent = agentOf(row);
+  // If the client is named anyway, its name need not be repeated.
+  const prefix = agent !== "" && agent === row.client ? /^[\w-]+:/ : /^plimsoll:/;
+  const key = clientKey === undefined ? shortId(id) : clientKey.replace(prefix, "");
+  return [
+    ...(agent === "" || agent === nameOf(row) ? [] : [agent]),
+    ...(folder === undefined ? [] : [folderName(folder)]),
+    key,
+  ].join(" · ");
+}
+
+/** The last part of a path, which people know a folder by. */
+export function folderName(folder: string = ""): string {
+  return folder.split(/[\\/]/).findLast((part) => part !== "") ?? folder;
 }
 
 function shortId(id: string): string {

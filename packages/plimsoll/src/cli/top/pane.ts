@@ -4,7 +4,7 @@ import type { MeasurementSummary } from "../../message/event.ts";
 import { grouped } from "../../text/digits.ts";
 import { windowWords } from "../../watch/figures.ts";
 import { componentsOf, sumsOf } from "../../watch/kind-words.ts";
-import type { RowState } from "../../watch/row-state.ts";
+import { agentOf, type RowState } from "../../watch/row-state.ts";
 import { pictureBar } from "./bars.ts";
 import { cellsOf, clipped, leftIn, rightIn, sober } from "./cells.ts";
 import type { EditStep } from "./edits.ts";
@@ -49,9 +49,10 @@ export function paneLines(state: TopState, size: Size, plan: PanePlan): readonly
 
 /** The title line. The name comes last, like all text from outside. */
 function titleLine({ row }: RowState, columns: number): Line {
-  const { id, agent = "", branches } = row;
+  const { id, branches } = row;
   const own = `${clipped(id, 28)}${branches > 1 ? ` · ${branches} branches` : ""}`;
-  const name = clipped(agent, columns - cellsOf(own) - 8);
+  const title = [agentOf(row), row.title ?? ""].filter((text) => text !== "").join(": ");
+  const name = clipped(title, columns - cellsOf(own) - 8);
   const rest = columns - cellsOf(own) - cellsOf(name) - (name === "" ? 4 : 5);
   return [
     span("── ", "dim"),

@@ -163,7 +163,7 @@ describe("the screen", () => {
     const state: TopState = { ...stateWith("builder", 60), selected: "ses_41" };
     const selected = screenLines(state, size).filter((line) => plainText(line).startsWith(" ►"));
     expect(selected).toHaveLength(1);
-    expect(textOf(screenLines(state, size))).toMatch(/AGENT +39–44\/60\n/);
+    expect(textOf(screenLines(state, size))).toMatch(/SESSION +39–44\/60\n/);
     expect(textOf(screenLines(state, size))).toContain("ses_41");
   });
 

@@ -13,6 +13,7 @@ import type {
   TextDiffRow,
   TurnPoint,
 } from "../../message/api.ts";
+import { clientName } from "../../message/client-name.ts";
 import type { JsonValue } from "../../message/json.ts";
 import { readableMessage } from "../../session/inspect/readable-parts.ts";
 import { storedSize } from "../../session/measure/window-size.ts";
@@ -30,7 +31,8 @@ export async function rowsOf(
 ): Promise<readonly SessionRow[]> {
   return Promise.all(
     sessions.map(async (session) => {
-      return { ...session, ...(await windowOf(engine, session.id)) };
+      const names = await engine.inspect.names(session);
+      return { ...session, ...names, ...(await windowOf(engine, session.id)) };
     }),
   );
 }
@@ -58,7 +60,7 @@ export async function agentsOf(
   const limits = new Map(Object.entries(engine.settings.now().context_config?.per_agent ?? {}));
   const byName = new Map<string, SessionSummary[]>();
   for (const session of sessions) {
-    const name = session.agent ?? "";
+    const name = session.agent ?? session.client ?? clientName(session) ?? "";
     byName.set(name, [...(byName.get(name) ?? []), session]);
   }
   const items = [...byName].map(async ([agent, own]): Promise<AgentRow> => {

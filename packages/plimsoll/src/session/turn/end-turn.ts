@@ -108,6 +108,9 @@ export async function endTurn(
     status: record.status,
     measurement: fitted.measurement,
     tokensBefore: fitted.tokensBefore,
+    ...(placed.relation === "new" && log.record.title !== undefined
+      ? { title: log.record.title }
+      : {}),
     windowTokens,
     limit: record.limit,
     ...(record.headTokens === undefined ? {} : { headTokens: record.headTokens }),

@@ -5,6 +5,7 @@ import type { Fitted } from "../fit/last-resort.ts";
 import { reportDegraded } from "../log/report.ts";
 import { rememberSize } from "../measure/window-size.ts";
 import type { OpenTurn } from "./context.ts";
+import { nameSession } from "./name-session.ts";
 import type { Unended } from "./open-turns.ts";
 import type { TurnServices } from "./services.ts";
 
@@ -71,6 +72,7 @@ export function announceStart(
     who: { priority },
   } = draft;
   rememberSize(placed, fitted.measurement.total);
+  nameSession(draft);
   bus.emit({
     tenant: placed.log.record.tenant,
     event: {
