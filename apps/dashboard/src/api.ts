@@ -2,7 +2,9 @@
 
 import type {
   AgentRow,
+  ArchiveRow,
   ConfigAnswer,
+  EditRow,
   LimitSettings,
   Listed,
   MessageDetails,
@@ -15,7 +17,7 @@ import type {
 import type { CompactionEndEvent } from "plimsoll/events";
 import { tabToken } from "./token/tab-token.ts";
 
-export type Edit = MessageDetails["edits"][number];
+export type Edit = EditRow;
 
 /** The answer of `GET /api/sessions/{id}`, limited to the fields that the dashboard reads. */
 export interface SessionDetails {
@@ -24,6 +26,9 @@ export interface SessionDetails {
   readonly wire: string;
   readonly agent?: string;
   readonly clientKey?: string;
+  readonly title?: string;
+  readonly client?: string;
+  readonly folder?: string;
   readonly createdAt: number;
   readonly updatedAt: number;
   readonly messages: number;
@@ -153,6 +158,7 @@ export interface Api {
     signal?: AbortSignal,
   ): Promise<MessageDetails>;
   edits(id: string, signal?: AbortSignal): Promise<Listed<Edit>>;
+  handles(id: string, signal?: AbortSignal): Promise<Listed<ArchiveRow>>;
   receipts(id: string, signal?: AbortSignal): Promise<Listed<CompactionEndEvent>>;
   checkpoints(id: string, signal?: AbortSignal): Promise<Listed<Checkpoint>>;
   /** Compares the views at two points. A point is a checkpoint (`cp_7`) or the number of an edit. */
@@ -206,6 +212,7 @@ export function createApi(
     messages: (id, { first, last, branch }, signal) =>
       call(of(id, "/messages"), { query: { first, last, branch }, signal }),
     edits: (id, signal) => call(of(id, "/edits"), { signal }),
+    handles: (id, signal) => call(of(id, "/archive"), { signal }),
     receipts: (id, signal) => call(of(id, "/receipts"), { signal }),
     checkpoints: (id, signal) => call(of(id, "/checkpoints"), { signal }),
     diff: (id, { from, to, branch }, signal) =>

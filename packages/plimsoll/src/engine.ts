@@ -24,6 +24,7 @@ import { createSessionCache } from "./session/identify/find-session.ts";
 import { createPrefixMemory } from "./session/identify/last-request.ts";
 import { createReferences } from "./session/identify/provider-ids.ts";
 import { type CostOf, type CostReport, costOf } from "./session/inspect/cost.ts";
+import { createNames, type NamesOf } from "./session/inspect/session-rows.ts";
 import { pointOf } from "./session/inspect/turn-history.ts";
 import { createPictures, type Pictures } from "./session/inspect/window.ts";
 import { compactOnce, type OneOff, type OneOffTask } from "./session/library/compact-messages.ts";
@@ -122,6 +123,8 @@ export interface Engine {
 export interface Inspection {
   /** The content of a session's window, in order. */
   readonly picture: Pictures;
+  /** The title and the client of a session, also of one that an earlier version recorded. */
+  readonly names: NamesOf;
   /** The turns of a session, newest first. */
   turns(session: string, limit: number): Promise<readonly TurnPoint[]>;
   /** The cost of one session, of all sessions of a tenant, or of all tenants if `tenant` is undefined. */
@@ -169,6 +172,7 @@ export async function openEngine(options: EngineOptions = {}): Promise<Engine> {
     steering: createSteering(context),
     inspect: {
       picture: context.picture,
+      names: createNames(store),
       turns: async (session, limit) =>
         (await store.turns(session, limit)).map((turn) => pointOf(context.pricesOf, turn)),
       cost: (of) => costOf(context, of),

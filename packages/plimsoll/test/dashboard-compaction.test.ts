@@ -116,7 +116,7 @@ describe("the phases of a run", () => {
     await setProgress({ detail: "detailed", auto_hide_seconds: 10 });
     const talk = await filledTalk("chain");
     const { page } = await browser.open({ ...stage, path: `#/session/${talk.id}` });
-    await page.getByRole("heading", { name: "chain" }).waitFor();
+    await page.locator("header .name").getByText("chain").waitFor();
     await page.evaluate(COLLECT);
     await talk.until("compacted");
     await runOf(page)

@@ -85,7 +85,7 @@ describe("the service is restarted under open pages", () => {
 
   test("an action meanwhile says that nobody answers", async () => {
     const { page } = await openForgiving(`#/session/${talk.id}`);
-    await page.getByRole("heading", { name: "coder" }).waitFor();
+    await page.locator("header .name").getByText("coder").waitFor();
     await stage.stop();
     await page.getByRole("button", { name: "Compact now" }).click();
     await page.locator(".notice.error").getByText("The service does not answer").waitFor();
@@ -100,7 +100,7 @@ describe("a session that is not there", () => {
     await doomed.prose(200);
     const opened = await openForgiving(`#/session/${doomed.id}`);
     const { page } = opened;
-    await page.getByRole("heading", { name: "doomed" }).waitFor();
+    await page.locator("header .name").getByText("doomed").waitFor();
     await stage.stop();
     deleteSession(stage.data, doomed.id);
     await stage.start();

@@ -163,12 +163,12 @@ describe("names", () => {
     expect(names.length).toBeGreaterThan(80);
     for (const name of names)
       await send({
-        messages: [{ role: "user", content: name }],
+        messages: [{ role: "user", content: `Say ${name}` }],
         model: name,
         headers: { "x-plimsoll-agent": name, "x-plimsoll-session": name },
       });
     const shown = `[...document.querySelectorAll("tr[data-session]")].map((row) =>
-      [row.querySelector("th a").textContent, row.querySelector("td.model .cut").textContent])`;
+      [row.querySelector("th .under").textContent.split(" · ").slice(0, -2).join(" · "), row.querySelector("td.model .cut").textContent])`;
     const expected = names.map((name) => [flat(name), flat(name)]);
     const rowsOf = (): Promise<readonly (readonly string[])[]> =>
       eventually(15_000, "all rows", async () => {
@@ -191,9 +191,9 @@ describe("names", () => {
   test("stand as text above their session too", async () => {
     const name = `"><img src=x onerror=window.pwned=1>`;
     const { session } = await send({
-      messages: [{ role: "user", content: "x" }],
+      messages: [{ role: "user", content: name }],
       model: name,
-      headers: { "x-plimsoll-agent": name, "x-plimsoll-session": "above" },
+      headers: { "x-plimsoll-agent": "img", "x-plimsoll-session": "above" },
     });
     const page = await open(`#/session/${session}`);
     await page.getByRole("heading", { level: 1, name }).waitFor();

@@ -153,7 +153,7 @@ describe("the four states of a bar", () => {
     const colour = `getComputedStyle(document.querySelector('tr[data-session="${talk.id}"] .bar .fill')).backgroundColor`;
     expect(await page.evaluate(colour)).toBe(colours[state]);
     expect(await bar.getAttribute("aria-valuetext")).toMatch(
-      /^[\d,]+ of 7,000 tokens, <?\d+% of the limit$/,
+      /^[\d,]+ of 7,000 tokens, <?\d+% of the limit; 1,000 kept for the answer$/,
     );
   }
 

@@ -154,7 +154,7 @@ describe("tokens", () => {
     expect(requests.filter(({ path }) => /^\/(api|events)/.test(path))).toEqual([]);
     await page.getByLabel("Token of the service").fill(stage.token);
     await page.keyboard.press("Enter");
-    await page.getByRole("heading", { name: "coder" }).waitFor();
+    await page.locator("header .name").getByText("coder").waitFor();
   });
 
   test("a wrong one is refused in words, asked for once, and the right one opens the door", async () => {

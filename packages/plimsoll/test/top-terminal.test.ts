@@ -41,7 +41,7 @@ beforeAll(async () => {
     config: { providers: { anthropic: { baseUrl: upstream.url } } },
   });
   for (const name of names) {
-    const body = bodyOf("anthropic", [{ role: "user", content: `Hello from ${name}.` }]);
+    const body = bodyOf("anthropic", [{ role: "user", content: `${name} says hello.` }]);
     const headers = { "x-plimsoll-session": name, "x-plimsoll-agent": name };
     expect((await ask(service.url, { wire: "anthropic", body, headers })).status).toBe(200);
   }

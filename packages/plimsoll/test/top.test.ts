@@ -73,7 +73,10 @@ class Talk {
   }
 
   async say(tokens = 300, prefix = ""): Promise<Asked> {
-    this.#history.push({ role: "user", content: prefix + prose(this.#random, tokens) });
+    // The user's first words are the title of the session, so the list shows the agent's name.
+    const isNamed = this.#history.length === 0 && /^\w+$/.test(this.#agent);
+    const name = isNamed ? `${this.#agent} ` : "";
+    this.#history.push({ role: "user", content: name + prefix + prose(this.#random, tokens) });
     const system = "You are a careful shipwright. ".repeat(40);
     const asked = await ask(service.url, {
       wire: "anthropic",
@@ -127,7 +130,7 @@ describe("a terminal of 80 by 24 in front of a service that works", () => {
     expect(terminal.buffer()).toBe("alternate");
     expect(first[0]).toBe(header());
     expect(lineWith(first, "► ")).toMatch(
-      /^ ► {2}■{7}·+│·+ +5\d % {2}normal +11 {2}claude-sonnet-4-6 +builder {2}talk-1$/,
+      /^ ► {2}■{7}·+│╱+ +5\d % {2}normal +11 {2}claude-sonnet-4-6 +builder \S.*$/,
     );
     expect(lineWith(first, "conversation")).toMatch(
       /^ system 281 · tools 0 · conversation 3,\d{3}/,
@@ -194,13 +197,13 @@ describe("a terminal of 80 by 24 in front of a service that works", () => {
     const full = new Talk("full", 2);
     await full.sayTimes(17);
     const terminal = top();
-    await terminal.shows(/► .* full {2}talk-2$/m);
+    await terminal.shows(/► .* full \S.*$/m);
     for (let turn = 0; turn < 10; turn++) {
       const asked = await full.say();
       if (asked.headers.get("x-plimsoll-action") === "compacted") break;
     }
     await terminal.shows(/√ Context reduced to \d,\d{3} \/ 7,000 tokens/);
-    await terminal.shows(/►√? .* full {2}talk-2$/m);
+    await terminal.shows(/►√? .* full \S.*$/m);
     terminal.press("c");
     // The service's own sentence, on as many lines as it takes.
     const refused = await terminal.shows("! There is nothing to take out");
@@ -214,11 +217,13 @@ describe("a terminal of 80 by 24 in front of a service that works", () => {
     await evil.say(100, hostile.repeat(20));
     await evil.say(100, hostile);
     const terminal = top();
-    await terminal.shows(/S██+U/);
+    const first = await terminal.shows(/S██+U/);
+    // The agent's name, and the title without what nobody sees.
+    expect(lineWith(first, "── ses_")).toContain("\\x9b2J");
     terminal.press("p");
     const screen = await terminal.shows("Which unit should stay as it is? Unit 4 of 4");
     expect(screen[0]).toBe(header());
-    expect(lineWith(screen, "\\x9b2J")).toMatch(/^ ► .* normal +2 {2}claude-sonnet-4-6 +\\x9b2J/);
+    expect(lineWith(screen, " ► ")).toMatch(/^ ► .* normal +2 {2}claude-sonnet-4-6 +\[2J/);
     expect(lineWith(screen, "  U user")).toMatch(/\\x1b\[2J\\x1b\[1;1H\\x9b/);
     expect(screen[23]).toBe(" ↑↓ choose  enter pin  P release  esc back  q quit");
     // Not one byte of it was written as it came.

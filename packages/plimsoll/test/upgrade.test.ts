@@ -16,7 +16,7 @@ import { makeDataFolder, readEdits, type Service, startService } from "./harness
 import { startUpstream, type Upstream } from "./harness/upstream.ts";
 
 /** Whoever changes the schema changes this, too, and adds a store of the version before to `old-stores`. */
-const SCHEMA_VERSION = 4;
+const SCHEMA_VERSION = 5;
 
 interface Next {
   readonly wire: Wire;
@@ -27,7 +27,7 @@ interface Next {
   readonly sentBody: string;
 }
 
-describe.each([2, 3])("a store with schema %d", (version) => {
+describe.each([2, 3, 4])("a store with schema %d", (version) => {
   const folder = join(import.meta.dirname, "old-stores", `schema-${version}`);
   const unpacked = (name: string): Buffer => gunzipSync(readFileSync(join(folder, `${name}.gz`)));
   const { models, next } = JSON.parse(unpacked("next.json").toString()) as {
@@ -86,6 +86,18 @@ describe.each([2, 3])("a store with schema %d", (version) => {
       if (service !== undefined) expect(await readEdits(service, one.session)).not.toEqual([]);
     },
   );
+
+  test("every session of the old store has a title, and its route knows it by the beginning of its id", async () => {
+    const sessions = await service?.api<{
+      readonly items: readonly { readonly id: string; readonly title?: string }[];
+    }>("/api/sessions");
+    for (const { id, title } of sessions?.items ?? []) {
+      expect(title).toMatch(/\S/);
+      const found = await service?.api<JsonObject>(`/api/sessions/${id.slice(0, 12)}`);
+      expect([found?.["id"], found?.["title"]]).toEqual([id, title]);
+    }
+    expect(sessions?.items.length).toBeGreaterThan(0);
+  });
 
   test("every row of the old store has a seal after the upgrade, and the old file is kept", () => {
     const database = new Database(join(data, "plimsoll.db"), { readonly: true });

@@ -1,6 +1,6 @@
 /** The texts that replace removed content, the handles of that content, and the edits that can be undone. Pure. */
 
-import type { MessageDetails } from "plimsoll/api";
+import type { ArchiveRow, EditRow, MessageDetails } from "plimsoll/api";
 import type { CompactionEndEvent } from "plimsoll/events";
 import { whatItDid } from "plimsoll/watch/edit-words";
 import { reasonWords } from "./reason-words.ts";
@@ -27,6 +27,20 @@ export function handoverOf(
     .filter(({ seq, strategy }) => own.has(seq) && (!isFresh || strategy === "fresh_start"))
     .filter(({ action }) => action.kind === "fold" || action.kind === "insert")
     .flatMap((edit) => textOf(edit) ?? []);
+}
+
+/** The numbers of the messages that an edit touches, after a comma. Empty if it touches none. */
+export function messagesWords({ messages }: Pick<EditRow, "messages">): string {
+  if (messages === undefined) return "";
+  const { first, last } = messages;
+  return first === last ? `, message ${first}` : `, messages ${first}–${last}`;
+}
+
+/** What is behind a handle: how many messages, which, and how they begin. */
+export function heldWords({ messages, first, last, begins }: ArchiveRow): string {
+  const count =
+    messages === 1 ? `1 message (#${first})` : `${messages} messages (#${first}–#${last})`;
+  return begins === "" ? count : `${count}: ${begins}`;
 }
 
 export interface OpenHandle {

@@ -18,6 +18,7 @@ import {
   turnsMost,
 } from "../api.ts";
 import { live, sentenceOf } from "../live.svelte.ts";
+import { sessionPath } from "../route.svelte.ts";
 import { timing } from "../timing.ts";
 import { advance, type Run } from "./compaction-run.ts";
 import { neededBy, type TabName } from "./tabs.ts";
@@ -213,6 +214,8 @@ export class SessionState {
     switch (kind) {
       case "session":
         this.session = await api.session(id, signal);
+        // The address may contain only the beginning of the id.
+        if (this.session.id !== id) location.replace(sessionPath(this.session.id));
         return;
       case "window":
         this.picture = await api.window(id, this.onChosen, signal);

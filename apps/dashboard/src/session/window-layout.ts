@@ -1,13 +1,12 @@
 /** The window as rows of equal capacity: where each unit is drawn, and which unit is at a point. Pure geometry, in CSS pixels. */
 
 import type { WindowPicture } from "plimsoll/api";
+import { type DrawnWindow, drawWindow } from "plimsoll/watch/drawn-window";
 
-export interface Layout {
+export interface Layout extends DrawnWindow {
   readonly width: number;
   readonly height: number;
   readonly rows: number;
-  /** Capacity of the whole area in tokens: the model's window, or the sum of the units if that is larger. */
-  readonly capacity: number;
   /** The token at which each unit begins. The last entry is the end of the last unit. */
   readonly starts: Float64Array;
 }
@@ -41,9 +40,10 @@ export function rowsFor(width: number, units: number): number {
 }
 
 export function layOut(
-  { units, window, limit }: Pick<WindowPicture, "units" | "window" | "limit">,
+  picture: Pick<WindowPicture, "units" | "window" | "limit" | "windowLimit">,
   width: number,
 ): Layout {
+  const { units } = picture;
   const starts = new Float64Array(units.length + 1);
   for (const [index, { tokens }] of units.entries())
     starts[index + 1] = (starts[index] ?? 0) + Math.max(0, tokens);
@@ -52,7 +52,7 @@ export function layOut(
     width,
     height: rows * rowPitch - rowGap + 2 * margin,
     rows,
-    capacity: Math.max(1, window, limit, starts[units.length] ?? 0),
+    ...drawWindow({ ...picture, tokens: starts[units.length] ?? 0 }),
     starts,
   };
 }

@@ -4,6 +4,7 @@
  */
 
 import type { SegmentKind, WindowPicture, WindowUnit } from "plimsoll/api";
+import type { BeyondLimit } from "plimsoll/watch/drawn-window";
 import {
   type Box,
   boxesOf,
@@ -62,17 +63,29 @@ function fill(sheet: Sheet, { row, x, width }: Box, ratio: number, shorter = 0):
   if (right > left) sheet.fillRect(left, topOf(row), right - left, rowHeight);
 }
 
-/** Paints the background: plain up to the limit, and hatched beyond it, because that part is reserved for the answer. */
-function paintRoom(sheet: Sheet, { layout, picture, palette, ratio }: Painting): void {
+/**
+ * Paints the background: plain up to the limit, and hatched beyond it. The part for the answer has lines in one direction, the
+ * part beyond the user's limit in both.
+ */
+function paintRoom(sheet: Sheet, { layout, palette, ratio }: Painting): void {
   sheet.fillStyle = palette.room;
   for (const box of boxesOf(layout, 0, layout.capacity)) fill(sheet, box, ratio);
-  sheet.fillStyle = hatch(sheet, palette.line, ratio, 6);
-  for (const box of boxesOf(layout, picture.limit, layout.capacity)) fill(sheet, box, ratio);
+  for (const { kind, from, to } of layout.beyond)
+    for (const slant of slants[kind]) {
+      sheet.fillStyle = hatch(sheet, palette.line, ratio, { step: 6, slant });
+      for (const box of boxesOf(layout, from, to)) fill(sheet, box, ratio);
+    }
 }
+
+type Slant = "up" | "down";
+const slants: Readonly<Record<BeyondLimit["kind"], readonly Slant[]>> = {
+  answer: ["up"],
+  "beyond-limit": ["up", "down"],
+};
 
 function paintUnits(sheet: Sheet, painting: Painting): void {
   const { layout, picture, palette, ratio, only } = painting;
-  const hatching = hatch(sheet, palette.surface, ratio, 5);
+  const hatching = hatch(sheet, palette.surface, ratio, { step: 5, slant: "up" });
   for (const [index, unit] of picture.units.entries()) {
     const from = layout.starts[index] ?? 0;
     const gap = isWide(layout, unit.tokens) ? hairline : 0;
@@ -235,8 +248,18 @@ function outline(
   }
 }
 
+interface Hatching {
+  readonly step: number;
+  readonly slant: Slant;
+}
+
 /** Slanted lines, as a pattern in device pixels. */
-function hatch(sheet: Sheet, colour: string, ratio: number, step: number): CanvasPattern | string {
+function hatch(
+  sheet: Sheet,
+  colour: string,
+  ratio: number,
+  { step, slant }: Hatching,
+): CanvasPattern | string {
   const size = Math.max(2, Math.round(step * ratio));
   const tile = new OffscreenCanvas(size, size);
   const drawn = tile.getContext("2d");
@@ -245,8 +268,8 @@ function hatch(sheet: Sheet, colour: string, ratio: number, step: number): Canva
   drawn.lineWidth = Math.max(1, 1.25 * ratio);
   drawn.beginPath();
   for (const shift of [-size, 0, size]) {
-    drawn.moveTo(shift - 1, size + 1);
-    drawn.lineTo(shift + size + 1, -1);
+    drawn.moveTo(shift - 1, slant === "up" ? size + 1 : -1);
+    drawn.lineTo(shift + size + 1, slant === "up" ? -1 : size + 1);
   }
   drawn.stroke();
   const pattern = sheet.createPattern(tile, "repeat");

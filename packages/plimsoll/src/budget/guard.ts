@@ -103,6 +103,16 @@ export function budgetTooSmall(
   return budget !== undefined && preamble * preamblesInBudget > budget ? budget : undefined;
 }
 
+/** The limit that the window alone would give. Undefined if no own limit is lower than that. */
+export function windowLimitOf(
+  target: GuardTarget,
+  limit: number,
+  fixed: FixedPart,
+): number | undefined {
+  const alone = effectiveLimit(target, {}, fixed);
+  return limit < alone ? alone : undefined;
+}
+
 /** The limit before it is raised for a large fixed part. */
 function limitBeside(limit: Limit, budget: number | undefined): number {
   if (budget === undefined) return limit.limit;

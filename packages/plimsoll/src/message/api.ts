@@ -35,6 +35,8 @@ export interface TurnPoint {
    * computed without them, as (tokens − headTokens) / (limit − headTokens).
    */
   readonly headTokens?: number;
+  /** The limit that the window alone would give. Present only if a lower limit of the user applies. */
+  readonly windowLimit?: number;
   readonly window: number;
   /** Set if the window size is a guess, because neither the configuration nor the catalogue nor the provider states it. */
   readonly isWindowGuess?: true;
@@ -53,23 +55,33 @@ export interface SessionRow {
   readonly agent?: string;
   /** The client's own name for the conversation. */
   readonly clientKey?: string;
+  /** The user's first words, on one line of at most 80 characters. */
+  readonly title?: string;
+  /** Name of the client, such as "Claude Code". */
+  readonly client?: string;
+  /** The folder in which the agent works. */
+  readonly folder?: string;
   readonly createdAt: number;
   readonly updatedAt: number;
   readonly branches: number;
   readonly messages: number;
   readonly turns: number;
+  /** Tokens in the window now. The picture of the window, `/view` and `plimsoll inspect` give the same figure. */
+  readonly tokens?: number;
   readonly lastTurn?: TurnPoint;
 }
 
 /** One row of `GET /api/agents`: all sessions with the same agent name. Clients send that name in `x-plimsoll-agent`. */
 export interface AgentRow {
-  /** Name of the agent. Empty for sessions whose client gave no name. */
+  /** Name of the agent. If the client gave none, the name of the client. Empty if that is not known either. */
   readonly agent: string;
   readonly sessions: number;
   readonly turns: number;
   readonly updatedAt: number;
   /** Id of the agent's newest session. `lastTurn` shows how full the window of that session is. */
   readonly newest: string;
+  /** Tokens in the window of that session. */
+  readonly tokens?: number;
   readonly lastTurn?: TurnPoint;
   /** The limit for this agent, as set in `context_config.per_agent`. */
   readonly limit?: number;
@@ -131,6 +143,8 @@ export interface WindowPicture {
    * computed without them, as (tokens − headTokens) / (limit − headTokens).
    */
   readonly headTokens?: number;
+  /** The limit that the window alone would give. Present only if a lower limit of the user applies. */
+  readonly windowLimit?: number;
   /** Tokens of all units together. */
   readonly tokens: number;
   readonly certainty: MeasurementSummary["certainty"];
@@ -181,6 +195,24 @@ export interface MessageDetails {
     readonly seen?: ShownMessage | "taken out";
   })[];
   readonly edits: readonly Edit[];
+}
+
+/** One row of `GET /api/sessions/{id}/edits`. */
+export interface EditRow extends Edit {
+  /** Numbers of the first and the last message that the edit touches. Absent if it touches none. */
+  readonly messages?: { readonly first: number; readonly last: number };
+}
+
+/** One row of `GET /api/sessions/{id}/archive`: the content behind one handle. */
+export interface ArchiveRow {
+  readonly handle: string;
+  readonly bytes: number;
+  /** How many messages the content consists of, and the numbers of the first and the last of them. */
+  readonly messages: number;
+  readonly first: number;
+  readonly last: number;
+  /** The first words of the first message. */
+  readonly begins: string;
 }
 
 /** `GET /api/sessions/{id}/diff?from=&to=&form=text`: two views side by side. */

@@ -43,6 +43,9 @@ interface Base {
 export interface SessionStartEvent extends Base {
   readonly type: "session-start";
   readonly agent?: string;
+  /** Name of the program that sent the request, and the folder in which its agent works. Absent if they are not known. */
+  readonly client?: string;
+  readonly folder?: string;
   readonly wire: string;
 }
 
@@ -82,12 +85,18 @@ export interface TurnEndEvent extends Base {
   readonly measurement: MeasurementSummary;
   /** Tokens of the request as the client sent it. */
   readonly tokensBefore: number;
+  /** The title of the session. Only in the first turn of a conversation, because it does not change. */
+  readonly title?: string;
+  /** Tokens in the window after the turn: the request and its answer. Absent in events of earlier versions. */
+  readonly windowTokens?: number;
   readonly limit: number;
   /**
    * Tokens that no compaction can remove. Present only if the limit was raised to make room for them. The fill level is then
    * computed without them, as (tokens − headTokens) / (limit − headTokens).
    */
   readonly headTokens?: number;
+  /** The limit that the window alone would give. Present only if a lower limit of the user applies. */
+  readonly windowLimit?: number;
   /** Size of the window in tokens. Absent in the oldest events. */
   readonly window?: number;
   /** Set if the window size is a guess, because neither the configuration nor the catalogue nor the provider states it. */
@@ -258,6 +267,9 @@ export interface ViewSteeredEvent extends Base {
   readonly branch: string;
   readonly action: "undo" | "restore" | "checkpoint" | "pin" | "release";
   readonly edits: readonly number[];
+  /** Tokens in the window now, and the limit. Absent in events of earlier versions, and before the first turn. */
+  readonly tokens?: number;
+  readonly limit?: number;
 }
 
 /** Storage failed. The turn went on; Plimsoll keeps the unwritten data in memory and tries again. */

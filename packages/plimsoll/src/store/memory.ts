@@ -107,6 +107,12 @@ function sessionReads(memory: Memory): SessionReads {
         .filter((session) => session.wire === wire && session.clientKey === clientKey)
         .sort((one, other) => other.updatedAt - one.updatedAt)
         .slice(0, 8),
+    sessionsBeginning: async (prefix, { tenant, limit }) =>
+      sessionsOf(memory)
+        .filter(({ id }) => id.startsWith(prefix))
+        .filter((session) => tenant === undefined || session.tenant === tenant)
+        .sort((one, other) => (one.id < other.id ? -1 : 1))
+        .slice(0, limit),
     newestSession: async (tenant) =>
       [...memory.sessions.values()]
         .filter(({ session }) => tenant === undefined || session.tenant === tenant)

@@ -2,6 +2,7 @@
 
 import type { Database } from "better-sqlite3";
 import { fillStep3, statements3 } from "./migration-3.ts";
+import { fillStep5, statements5 } from "./migration-5.ts";
 
 export interface Migration {
   readonly version: number;
@@ -79,6 +80,7 @@ export const migrations: readonly Migration[] = [
         UNIQUE (session, name))`,
     ],
   },
+  { version: 5, statements: statements5, run: fillStep5 },
 ];
 
 export const schemaVersion: number = migrations.at(-1)?.version ?? 0;

@@ -8,7 +8,18 @@ import { PlimsollError } from "../message/error.ts";
 
 /** The order of the columns never changes. A new column goes to the end, with a migration that seals all rows again. */
 export const sealedColumns = {
-  sessions: ["id", "tenant", "wire", "agent", "client_key", "created_at", "updated_at"],
+  sessions: [
+    "id",
+    "tenant",
+    "wire",
+    "agent",
+    "client_key",
+    "created_at",
+    "updated_at",
+    "title",
+    "client",
+    "folder",
+  ],
   branches: [
     "session",
     "id",
@@ -56,9 +67,13 @@ export type SealedTable = keyof typeof sealedColumns;
 /** 128 bits are far more than needed against random flips, and short enough to store with every row. */
 const sealBytes = 16;
 
-export function sealOf(table: SealedTable, row: SqlRow): Uint8Array {
+export function sealOf(
+  table: SealedTable,
+  row: SqlRow,
+  columns: readonly string[] = sealedColumns[table],
+): Uint8Array {
   const values: unknown[] = [table];
-  for (const column of sealedColumns[table]) values.push(plain(row[column]));
+  for (const column of columns) values.push(plain(row[column]));
   const digest = hash("sha256", JSON.stringify(values), "buffer");
   return new Uint8Array(digest.subarray(0, sealBytes));
 }
@@ -71,9 +86,14 @@ function plain(value: SqlValue | undefined): unknown {
   return typeof value === "object" ? { sha256: hash("sha256", value, "base64") } : value;
 }
 
-export function isSealed(table: SealedTable, row: SqlRow): boolean {
+/** Earlier versions sealed fewer columns. `columns` are those, or by default all of today's. */
+export function isSealed(
+  table: SealedTable,
+  row: SqlRow,
+  columns: readonly string[] = sealedColumns[table],
+): boolean {
   const seal = row["seal"];
-  return seal instanceof Uint8Array && Buffer.compare(seal, sealOf(table, row)) === 0;
+  return seal instanceof Uint8Array && Buffer.compare(seal, sealOf(table, row, columns)) === 0;
 }
 
 /** Contract: returns the row, or throws STORE_CORRUPT with the session that the row belongs to. */

@@ -69,6 +69,9 @@ export function readSession(row: SqlRow | undefined): SessionRecord | undefined 
     wire: textOf(row, "wire"),
     ...(row["agent"] === null ? {} : { agent: textOf(row, "agent") }),
     ...(row["client_key"] === null ? {} : { clientKey: textOf(row, "client_key") }),
+    ...(row["title"] == null ? {} : { title: textOf(row, "title") }),
+    ...(row["client"] == null ? {} : { client: textOf(row, "client") }),
+    ...(row["folder"] == null ? {} : { folder: textOf(row, "folder") }),
     createdAt: Number(row["created_at"]),
     updatedAt: Number(row["updated_at"]),
   };

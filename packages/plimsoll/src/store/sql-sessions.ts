@@ -2,7 +2,7 @@
 
 import { isSealed, type SealedTable, type SqlRow, type SqlValue } from "./seal.ts";
 import { readSession, type SqlStatement } from "./sql-rows.ts";
-import type { SessionQuery, SessionRecord, SessionSummary } from "./store.ts";
+import type { BeginningQuery, SessionQuery, SessionRecord, SessionSummary } from "./store.ts";
 
 export interface SqlReader {
   query(statement: SqlStatement): Promise<readonly SqlRow[]>;
@@ -27,6 +27,20 @@ export async function readNamed(
   const sql = `SELECT * FROM sessions WHERE wire = ? AND client_key = ? ORDER BY updated_at DESC LIMIT ${namesakes}`;
   const rows = await driver.query({ sql, values: [wire, clientKey] });
   return rows.flatMap((row) => readSession(row) ?? []);
+}
+
+export async function readBeginning(
+  driver: SqlReader,
+  prefix: string,
+  { tenant, limit }: BeginningQuery,
+): Promise<readonly SessionRecord[]> {
+  // The ids are ASCII, so every id with this beginning is below the beginning with the last character after it.
+  const rows = await driver.query({
+    sql: `SELECT * FROM sessions WHERE id >= ? AND id < ?
+      ${tenant === undefined ? "" : "AND tenant = ?"} ORDER BY id LIMIT ?`,
+    values: [prefix, `${prefix}\u{7f}`, ...(tenant === undefined ? [] : [tenant]), limit],
+  });
+  return sealedOnly("sessions", rows).flatMap((row) => readSession(row) ?? []);
 }
 
 /** The session with the newest turn. If no session has a turn, the session with the latest `updatedAt`. */

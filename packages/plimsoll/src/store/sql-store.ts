@@ -29,7 +29,7 @@ import {
   type SqlStatement,
   textOf,
 } from "./sql-rows.ts";
-import { readNamed, readNewest, readSessions, sealedOnly } from "./sql-sessions.ts";
+import { readBeginning, readNamed, readNewest, readSessions, sealedOnly } from "./sql-sessions.ts";
 import { statementOf } from "./sql-writes.ts";
 import type {
   ErrorQuery,
@@ -96,6 +96,7 @@ export function createSqlStore(driver: SqlDriver): Store {
         ),
       ),
     sessionsNamed: (wire, clientKey) => readNamed(driver, wire, clientKey),
+    sessionsBeginning: (prefix, query) => readBeginning(driver, prefix, query),
     newestSession: (tenant) => readNewest(driver, tenant),
     sessions: (query) => readSessions(driver, query),
     snapshot: (id) =>

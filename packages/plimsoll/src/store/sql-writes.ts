@@ -158,6 +158,9 @@ function sessionRow(session: SessionRecord): SqlRow {
     client_key: session.clientKey ?? null,
     created_at: session.createdAt,
     updated_at: session.updatedAt,
+    title: session.title ?? null,
+    client: session.client ?? null,
+    folder: session.folder ?? null,
   };
 }
 

@@ -209,6 +209,18 @@ for (const [name, opener] of Object.entries(openers)) {
       expect(await store.sessionByClientKey("t1", "anthropic", "k")).toMatchObject({ id: "ses_a" });
       expect((await store.sessionsNamed("anthropic", "k")).map(({ id }) => id)).toContain("ses_a");
       expect(await store.sessionsNamed("openai-chat", "k")).toEqual([]);
+      const beginning = async (prefix: string, tenant?: string): Promise<readonly string[]> =>
+        (await store.sessionsBeginning(prefix, { tenant, limit: 2 })).map(({ id }) => id);
+      expect(await beginning("ses_")).toEqual(["ses_a"]);
+      expect([await beginning("ses_a", "t1"), await beginning("ses_a", "t2")]).toEqual([
+        ["ses_a"],
+        [],
+      ]);
+      expect([await beginning("ses_b"), await beginning("ses_aa"), await beginning("%")]).toEqual([
+        [],
+        [],
+        [],
+      ]);
       expect(await store.snapshot("ses_a")).toMatchObject({
         branches: [{ id: "main", tipSeq: 2, counters: { current: 1, schema: 4 } }],
         nodes: [{ seq: 1 }, { seq: 2 }],
@@ -364,6 +376,19 @@ for (const [name, opener] of Object.entries(openers)) {
       expect(await store.sessionByClientKey("t1", "anthropic", "ses_a")).toMatchObject({
         id: "ses_n",
       });
+    });
+
+    test("a session gets its title later than its client and its folder, and keeps all three", async () => {
+      const store = await fresh();
+      const one = session("ses_t", { clientKey: "titled" });
+      const named = { client: "Claude Code", folder: "/work/hull" };
+      if (one.kind !== "session") return;
+      await store.commit([{ ...one, session: { ...one.session, ...named } }]);
+      expect(await store.session("ses_t")).toMatchObject(named);
+      const titled = { ...named, title: "Fix the rudder", updatedAt: 5 };
+      await store.commit([{ ...one, session: { ...one.session, ...titled } }]);
+      expect(await store.session("ses_t")).toMatchObject(titled);
+      expect((await store.sessions({ limit: 5 }))[0]).toMatchObject(titled);
     });
 
     test("the words of a client are kept beside those of the provider, the first of them", async () => {

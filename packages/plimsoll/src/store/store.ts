@@ -18,6 +18,12 @@ export interface SessionRecord {
   readonly agent?: string;
   /** The client's own name for the conversation. Unique within a tenant and wire. */
   readonly clientKey?: string;
+  /** The user's first words. Absent in sessions of earlier versions, and if the user said nothing. */
+  readonly title?: string;
+  /** Name of the program that sent the first request, if Plimsoll knows it. */
+  readonly client?: string;
+  /** The folder in which the agent works, if the client says it. */
+  readonly folder?: string;
   readonly createdAt: number;
   readonly updatedAt: number;
 }
@@ -134,6 +140,8 @@ export interface TurnRecord {
    * Tokens that no compaction can remove. Set only if the limit was raised for them, and then fullness is measured without them.
    */
   readonly headTokens?: number;
+  /** The limit that the window alone would give. Present only if a lower limit of the user applies. */
+  readonly windowLimit?: number;
   readonly window: number;
   /**
    * The maximum answer length that the client asked for, and the shorter one that Plimsoll sent. Set only if there was no room
@@ -307,6 +315,8 @@ export interface SessionReads {
     wire: string,
     clientKey: string,
   ): Promise<SessionRecord | undefined>;
+  /** Sessions whose id begins with this text, in the order of their ids. */
+  sessionsBeginning(prefix: string, query: BeginningQuery): Promise<readonly SessionRecord[]>;
   /** The session that was written to last, by the order of turns and not by any clock. */
   newestSession(tenant?: string): Promise<SessionRecord | undefined>;
   /** A page of sessions, newest first. `before` is the `updatedAt` and id of the last session of the previous page. */
@@ -375,6 +385,11 @@ export interface Rebuilt {
 export interface CommitReceipt {
   /** The numbers of the written events, in order. */
   readonly events: readonly number[];
+}
+
+export interface BeginningQuery {
+  readonly tenant: string | undefined;
+  readonly limit: number;
 }
 
 export interface SessionQuery {

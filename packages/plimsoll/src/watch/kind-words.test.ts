@@ -41,7 +41,7 @@ test("an exchange is listed by the kind that takes the most of it", () => {
 
 test("the picture in words says units, fill, limit, kinds and what was cached", () => {
   expect(summaryOf(picture, String)).toBe(
-    "The window: 2 units, 90 of 800 tokens up to the limit, in a window of 1000; system 20, assistant 30, results 40. The first 20 were read from the cache.",
+    "The window: 2 units, 90 of 800 tokens up to the limit, in a window of 1000; system 20, assistant 30, results 40. The first 20 were read from the cache. 200 are kept for the answer.",
   );
 });
 

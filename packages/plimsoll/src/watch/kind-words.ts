@@ -1,6 +1,7 @@
 /** The kinds of content in a window: their names and letters, their sums, and a description in words. Pure. */
 
 import type { SegmentKind, WindowPicture, WindowUnit } from "../message/api.ts";
+import { beyondWords, drawWindow } from "./drawn-window.ts";
 
 export interface KindWords {
   readonly kind: SegmentKind;
@@ -57,6 +58,17 @@ export function sumsOf({ units }: Pick<WindowPicture, "units">): readonly KindSu
   });
 }
 
+/** Tokens of the window by component: the preamble, and everything else. */
+export function componentsOf(
+  picture: Pick<WindowPicture, "units">,
+): Readonly<Record<"system" | "skills" | "tools" | "conversation", number>> {
+  const components = { system: 0, skills: 0, tools: 0, conversation: 0 };
+  for (const { kind, tokens } of sumsOf(picture))
+    if (kind === "system" || kind === "skills" || kind === "tools") components[kind] += tokens;
+    else components.conversation += tokens;
+  return components;
+}
+
 /** Describes the picture of a window in words, for people who cannot see it. */
 export function summaryOf(picture: WindowPicture, count: (tokens: number) => string): string {
   const parts = sumsOf(picture).map(({ name, tokens }) => `${name.toLowerCase()} ${count(tokens)}`);
@@ -64,5 +76,8 @@ export function summaryOf(picture: WindowPicture, count: (tokens: number) => str
   const filled = `${count(tokens)} of ${count(limit)} tokens up to the limit, in a window of ${count(window)}`;
   const cached =
     cachedTokens > 0 ? ` The first ${count(cachedTokens)} were read from the cache.` : "";
-  return `The window: ${count(units.length)} units, ${filled}; ${parts.join(", ")}.${cached}`;
+  const beyond = drawWindow(picture).beyond.map(
+    (part) => ` ${count(part.tokens)} are ${beyondWords(part)}.`,
+  );
+  return `The window: ${count(units.length)} units, ${filled}; ${parts.join(", ")}.${cached}${beyond.join("")}`;
 }

@@ -305,6 +305,39 @@ test("sessions of one agent are told apart by the client's own name, else by the
   expect(keyOf({ id: "ses_0123456789abcdef" })).toBe("ses_012345…");
 });
 
+test("a session is called by its title, else by its agent or client, and what is not in the name follows it", () => {
+  const row = {
+    id: "ses_0123456789abcdef",
+    client: "Claude Code",
+    clientKey: "claude-code:ef71",
+    folder: "/home/anna/hull/",
+  };
+  const titled = { ...row, title: "Fix the rudder" };
+  expect([nameOf(titled), keyOf(titled)]).toEqual(["Fix the rudder", "Claude Code · hull · ef71"]);
+  expect([nameOf(row), keyOf(row)]).toEqual(["Claude Code", "hull · ef71"]);
+  const named = { ...titled, agent: "builder" };
+  expect(keyOf(named)).toBe("builder · hull · claude-code:ef71");
+  expect(nameOf({ id: "ses_0123456789abcdef" })).toBe("ses_012345…");
+});
+
+test("the first turn gives a row its title, and its first event its client", () => {
+  const started = withEvent(
+    undefined,
+    { type: "session-start", session: "ses_1", at: 1, wire: "anthropic", client: "Codex" },
+    usualSettings,
+  );
+  const ended = withEvent(
+    started,
+    end({ session: "ses_1", title: "Fix the rudder", windowTokens: 12 }),
+    usualSettings,
+  );
+  expect([ended?.row.client, ended?.row.title, ended?.tokens]).toEqual([
+    "Codex",
+    "Fix the rudder",
+    12,
+  ]);
+});
+
 test("a large head alone is not near the limit, and what fills the room beside it is", () => {
   const at = (total: number): string => {
     const lastTurn = { ...turn, measurement: measured(total), limit: 33_000, headTokens: 26_000 };

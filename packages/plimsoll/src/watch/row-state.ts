@@ -8,14 +8,15 @@ import type {
   SessionStartEvent,
   TurnEndEvent,
   TurnStartEvent,
+  ViewSteeredEvent,
 } from "../message/event.ts";
 import { type FillState, isLastPhase, isRecoveryPhase } from "./phase-words.ts";
 
 export interface RowState {
   readonly row: SessionRow;
   /**
-   * Number of tokens of the request that is being sent, or of the last request. If the view was changed since then, of the next
-   * request.
+   * Number of tokens in the window: of the request that is being sent, or of the last request with its answer. If the view was
+   * changed since then, of the new view.
    */
   readonly tokens: number;
   /** The limit in tokens, or 0 if it is not known yet. */
@@ -23,6 +24,8 @@ export interface RowState {
   /** Size of the window in tokens, or 0 if it is not known yet. */
   readonly window: number;
   readonly isWindowGuess?: true;
+  /** The limit that the window alone would give. Absent if no lower limit of the user applies. */
+  readonly windowLimit?: number;
   /** Share of the limit that is used. 1 means that the whole limit is used. */
   readonly fill: number;
   readonly state: FillState;
@@ -30,7 +33,7 @@ export interface RowState {
   readonly running?: TurnStartEvent;
   /** The phase of the newest compaction. It stays for a while after the compaction has ended. */
   readonly phase?: ContextBreakingUpdateEvent;
-  /** Size of the view after a compaction changed it. Removed when a turn begins or ends, or when a person changes the view. */
+  /** Size of the window after a compaction or a person changed the view. Removed when a turn begins or ends. */
   readonly steered?: Size;
   /**
    * Time by which rows are sorted, newest first. It changes only if a turn begins after a pause, so that rows of busy sessions do
@@ -114,20 +117,32 @@ export function withEvent(
     case "context-breaking-update":
       return settle(inPhase(known, event), settings);
     case "view-steered":
-      // The event does not say by how much the view changed, so the size of the last request is the best known figure.
-      return known.steered === undefined ? known : settle(withoutSteered(known), settings);
+      return steeredBy(known, event, settings);
     default:
       return known;
   }
 }
 
+/** Events of earlier versions do not give the size. For these, the size of the last turn is the best known figure. */
+function steeredBy(
+  known: RowState,
+  { tokens, limit }: ViewSteeredEvent,
+  settings: RowSettings,
+): RowState {
+  if (tokens !== undefined && limit !== undefined)
+    return settle({ ...known, steered: { tokens, limit } }, settings);
+  return known.steered === undefined ? known : settle(withoutSteered(known), settings);
+}
+
 /** The row of a new session of which only the first event is known. */
 function startedRow(event: SessionStartEvent, settings: RowSettings): RowState {
-  const { session: id, at, wire, agent } = event;
+  const { session: id, at, wire, agent, client, folder } = event;
   const row: SessionRow = {
     id,
     tenant: "",
     wire,
+    ...(client === undefined ? {} : { client }),
+    ...(folder === undefined ? {} : { folder }),
     ...(agent === undefined ? {} : { agent }),
     createdAt: at,
     updatedAt: at,
@@ -151,7 +166,10 @@ function begun(known: RowState, event: TurnStartEvent): Known {
   const { at } = event;
   return {
     ...withoutSteered(known),
-    row: { ...row, updatedAt: Math.max(row.updatedAt, at) },
+    row: {
+      ...row,
+      updatedAt: Math.max(row.updatedAt, at),
+    },
     running: event,
     orderedAt: at - row.updatedAt > restMs ? at : orderedAt,
   };
@@ -168,13 +186,16 @@ function ended(known: RowState, event: TurnEndEvent): Known {
       ...row,
       updatedAt: Math.max(row.updatedAt, event.at),
       turns: row.turns + 1,
+      ...(event.title === undefined ? {} : { title: event.title }),
+      tokens: event.windowTokens ?? event.measurement.total,
       lastTurn: pointOf(event, isOwn ? running.at : event.at, window),
     },
   };
 }
 
 function pointOf(event: TurnEndEvent, begunAt: number, knownWindow: number): TurnPoint {
-  const { turn, type: _, session: __, innerRounds: ___, stopReason: ____, at, ...rest } = event;
+  const { turn, type: _, session: __, innerRounds: ___, stopReason: ____, ...others } = event;
+  const { at, windowTokens: _____, title: ______, ...rest } = others;
   return { id: turn, at: begunAt, endedAt: at, ...rest, window: event.window ?? knownWindow };
 }
 
@@ -211,6 +232,7 @@ export function settle(known: Known, settings: RowSettings): RowState {
     limit,
     window: row.lastTurn?.window ?? 0,
     ...(row.lastTurn?.isWindowGuess === true ? { isWindowGuess: true } : {}),
+    ...(row.lastTurn?.windowLimit === undefined ? {} : { windowLimit: row.lastTurn.windowLimit }),
     fill,
     state: stateOf(known, loadOf({ tokens, limit, headTokens }), settings),
     ...(running && { running }),
@@ -234,11 +256,13 @@ interface Load extends Size {
 }
 
 /** The size according to the newest event. */
-function sizeOf({ row: { lastTurn }, running, phase, steered }: Known): Size {
+function sizeOf({ row, running, phase, steered }: Known): Size {
+  const { lastTurn } = row;
   const isPhaseNewer = phase !== undefined && phase.at >= (running?.at ?? lastTurn?.endedAt ?? 0);
   if (isPhaseNewer && !isLastPhase(phase)) return phase;
-  const turn = running ?? lastTurn;
-  return steered ?? { tokens: turn?.measurement.total ?? 0, limit: turn?.limit ?? 0 };
+  if (steered !== undefined) return steered;
+  if (running !== undefined) return { tokens: running.measurement.total, limit: running.limit };
+  return { tokens: row.tokens ?? lastTurn?.measurement.total ?? 0, limit: lastTurn?.limit ?? 0 };
 }
 
 function stateOf(
@@ -281,17 +305,40 @@ export function phaseAfter(
   return isCutOff ? "done" : "as-it-was";
 }
 
-/** The agent's name. If there is none, the beginning of the session's id. */
-export function nameOf({ agent = "", id }: Pick<SessionRow, "agent" | "id">): string {
-  return agent.trim() === "" ? shortId(id) : agent;
+/** The agent's name. If there is none, the name of its client. Empty if nobody knows either. */
+export function agentOf({ agent = "", client = "" }: Pick<SessionRow, "agent" | "client">): string {
+  return agent.trim() === "" ? client : agent;
+}
+
+/** The title of a session. If there is none, the agent's name or the beginning of the session's id. */
+export function nameOf(row: Pick<SessionRow, "title" | "agent" | "client" | "id">): string {
+  const { title = "", id } = row;
+  if (title.trim() !== "") return title;
+  return agentOf(row) === "" ? shortId(id) : agentOf(row);
 }
 
 /**
- * A text that distinguishes sessions of the same agent. It is the client's name for the conversation or, if there is none,
- * Plimsoll's id.
+ * A text that distinguishes sessions with the same title: the agent or its client, the folder, and the client's name for the
+ * conversation or, if there is none, Plimsoll's id.
  */
-export function keyOf({ clientKey, id }: Pick<SessionRow, "clientKey" | "id">): string {
-  return clientKey === undefined ? shortId(id) : clientKey.replace(/^plimsoll:/, "");
+export function keyOf(
+  row: Pick<SessionRow, "title" | "agent" | "client" | "folder" | "clientKey" | "id">,
+): string {
+  const { clientKey, folder, id } = row;
+  const agent = agentOf(row);
+  // If the client is named anyway, its name need not be repeated.
+  const prefix = agent !== "" && agent === row.client ? /^[\w-]+:/ : /^plimsoll:/;
+  const key = clientKey === undefined ? shortId(id) : clientKey.replace(prefix, "");
+  return [
+    ...(agent === "" || agent === nameOf(row) ? [] : [agent]),
+    ...(folder === undefined ? [] : [folderName(folder)]),
+    key,
+  ].join(" · ");
+}
+
+/** The last part of a path, which people know a folder by. */
+export function folderName(folder: string = ""): string {
+  return folder.split(/[\\/]/).findLast((part) => part !== "") ?? folder;
 }
 
 function shortId(id: string): string {

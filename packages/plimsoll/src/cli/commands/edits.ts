@@ -1,7 +1,9 @@
 /** `plimsoll edits` and `plimsoll checkpoints`: the edits of a session's view, and the points that can be restored. */
 
 import type { Flags } from "../../config/config.ts";
+import type { EditRow } from "../../message/api.ts";
 import type { Edit } from "../../message/edit.ts";
+import { editRows } from "../../session/inspect/edited-messages.ts";
 import { checkpointsOf } from "../../session/log/checkpoints.ts";
 import { revertedIn } from "../../session/log/view.ts";
 import { harmless, harmlessJson } from "../../text/unseen.ts";
@@ -26,6 +28,7 @@ export async function runEdits(id: string | undefined, flags: EditFlags): Promis
     edit.seq,
     edit.action.kind,
     reverted.has(edit.seq) ? "undone" : "holds",
+    messageNumbers(edit),
     edit.branch,
     edit.strategy,
     edit.tokensBefore === 0 ? "" : `${edit.tokensBefore} → ${edit.tokensAfter}`,
@@ -33,13 +36,23 @@ export async function runEdits(id: string | undefined, flags: EditFlags): Promis
     harmless(oneLine(subjectOf(edit), 60)),
   ]);
   console.log(
-    table([["edit", "kind", "", "branch", "by", "tokens", "when (UTC)", "what"], ...rows]),
+    table([
+      ["edit", "kind", "", "messages", "branch", "by", "tokens", "when (UTC)", "what"],
+      ...rows,
+    ]),
   );
 }
 
-function readEdits(id: string | undefined, flags: EditFlags): Promise<readonly Edit[]> {
+/** The numbers of an edit's messages, such as #17 or #17–#19. Empty if it touches none. */
+function messageNumbers({ messages }: EditRow): string {
+  if (messages === undefined) return "";
+  const { first, last } = messages;
+  return first === last ? `#${first}` : `#${first}–#${last}`;
+}
+
+function readEdits(id: string | undefined, flags: EditFlags): Promise<readonly EditRow[]> {
   return withProgress("Reading edits", { json: flags.json }, () =>
-    withStore(flags, async (store) => store.edits(await chooseSession(store, id))),
+    withStore(flags, async (store) => editRows(store, await chooseSession(store, id))),
   );
 }
 

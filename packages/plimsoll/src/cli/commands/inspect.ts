@@ -2,15 +2,17 @@
 
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { budgetTooSmall, effectiveLimit } from "../../budget/guard.ts";
-import { shownTokens, type TokenScale } from "../../budget/token-scale.ts";
+import { scaleBetween, shownTokens } from "../../budget/token-scale.ts";
 import { type Flags, loadSettings } from "../../config/config.ts";
 import { ownLimitsOf } from "../../config/limits.ts";
 import type { Config } from "../../config/schema.ts";
+import type { WindowPicture } from "../../message/api.ts";
 import { errorMessage, PlimsollError } from "../../message/error.ts";
 import { isObject, type JsonObject } from "../../message/json.ts";
 import { type Message, messageText } from "../../message/message.ts";
 import { splitUnits } from "../../message/unit.ts";
 import { asGuarded } from "../../session/draft/projection.ts";
+import { pictureFromStore } from "../../session/inspect/picture-from-store.ts";
 import { requestAsSeen } from "../../session/inspect/request-as-seen.ts";
 import { placeOf } from "../../session/inspect/window-at.ts";
 import { createFactsReader, type FactsReader } from "../../session/measure/message-facts.ts";
@@ -19,10 +21,10 @@ import { createTargets } from "../../session/measure/target.ts";
 import { createTokenCounter } from "../../session/measure/token-counter.ts";
 import { measureRequest } from "../../session/turn/draft-from-request.ts";
 import { type ReadRequest, readAlone } from "../../session/turn/read-request.ts";
-import type { TurnRecord } from "../../store/store.ts";
 import { grouped } from "../../text/digits.ts";
 import { harmlessJson } from "../../text/unseen.ts";
 import { windowWords } from "../../watch/figures.ts";
+import { componentsOf as componentsIn } from "../../watch/kind-words.ts";
 import { bodyOfMessages, wireOfBody } from "../../wire/detect.ts";
 import { parseJson } from "../../wire/format/slices.ts";
 import { wires } from "../../wire/wires.ts";
@@ -70,37 +72,30 @@ export async function runInspect(
     const { config } = loadSettings(flags, process.env);
     if (isFile) return inspectBody(readRequestFile(what), config);
     return withStore(flags, async (store) => {
-      const place = await placeOf({ store }, await chooseSession(store, what), {});
+      const session = await chooseSession(store, what);
+      const place = await placeOf({ store }, session, {});
       const inspection = await inspectBody(await requestAsSeen(store, place), config);
-      return place.lastTurn === undefined
-        ? inspection
-        : asSent(inspection, place.lastTurn, place.scale);
+      const picture = await pictureFromStore({ store, config, now: Date.now }, session);
+      return place.lastTurn === undefined ? inspection : asDrawn(inspection, picture);
     });
   });
   console.log(flags.json === true ? harmlessJson(inspection) : render(inspection));
 }
 
-/**
- * For a session, gives sizes in the provider's tokens, and the limit of the last request. The answer length that the client asked
- * for is left out, because it is not part of the stored request.
- */
-function asSent(
-  inspection: Inspection,
-  { limit, window, isWindowGuess, headTokens }: TurnRecord,
-  scale: TokenScale,
-): Inspection {
-  const { components, units, isWindowGuess: _ofNow, raisedFrom, ...others } = inspection;
-  const isRaised = headTokens !== undefined && raisedFrom !== undefined;
+/** For a session, gives the sizes of its picture, which every other screen shows, and the limit of the last request. */
+function asDrawn(inspection: Inspection, picture: WindowPicture): Inspection {
+  const { units, isWindowGuess: _ofNow, raisedFrom, ...others } = inspection;
+  const { tokens: used, limit, window, isWindowGuess } = picture;
+  const scale = scaleBetween(inspection.used, used);
+  const isRaised = picture.headTokens !== undefined && raisedFrom !== undefined;
   return {
     ...others,
     ...(isRaised ? { raisedFrom } : {}),
     limit,
     window,
     ...(isWindowGuess === true ? { isWindowGuess } : {}),
-    used: shownTokens(inspection.used, scale),
-    components: Object.fromEntries(
-      Object.entries(components).map(([name, tokens]) => [name, shownTokens(tokens, scale)]),
-    ),
+    used,
+    components: componentsIn(picture),
     units: units.map((unit) => ({ ...unit, tokens: shownTokens(unit.tokens, scale) })),
   };
 }

@@ -13,7 +13,7 @@ import { bodyWithHead } from "../../session/measure/preamble.ts";
 import type { Store } from "../../store/store.ts";
 import { wires } from "../../wire/wires.ts";
 import { jsonLines } from "../console/json-lines.ts";
-import { withStore } from "../console/open-store.ts";
+import { chooseSession, withStore } from "../console/open-store.ts";
 
 const maxFileBytes = 256 * 1024 * 1024;
 
@@ -27,15 +27,20 @@ export async function readTrace(what: string, flags: Flags): Promise<readonly Re
   );
 }
 
-/** A missing session is a usage error, even if nothing was ever recorded. */
+/** A missing session is a usage error, even if nothing was ever recorded. The beginning of its id is enough. */
 async function readSession(id: string, flags: Flags): Promise<Recording> {
   try {
-    return await withStore(flags, (store) => ofSession(store, id));
+    return await withStore(flags, async (store) =>
+      ofSession(store, await chooseSession(store, id)),
+    );
   } catch (error) {
-    if (!PlimsollError.is(error) || error.code !== "NOT_FOUND") throw error;
+    const isMissing = PlimsollError.is(error) && missing.has(error.code);
+    if (!isMissing) throw error;
     throw new PlimsollError("USAGE", error.message);
   }
 }
+
+const missing: ReadonlySet<string> = new Set(["NOT_FOUND", "SESSION_UNKNOWN"]);
 
 async function readTraceFile(file: string): Promise<readonly Recording[]> {
   const text = textOf(file);

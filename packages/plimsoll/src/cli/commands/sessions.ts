@@ -4,9 +4,18 @@ import type { Flags } from "../../config/config.ts";
 import { PlimsollError } from "../../message/error.ts";
 import { isObject, type JsonObject } from "../../message/json.ts";
 import { messageText } from "../../message/message.ts";
+import { createNames } from "../../session/inspect/session-rows.ts";
 import { pathInSnapshot } from "../../session/log/log.ts";
-import type { MessageRecord, NodeRecord, SessionSnapshot } from "../../store/store.ts";
+import { storedSize } from "../../session/measure/window-size.ts";
+import type {
+  MessageRecord,
+  NodeRecord,
+  SessionSnapshot,
+  SessionSummary,
+} from "../../store/store.ts";
 import { harmless, harmlessJson } from "../../text/unseen.ts";
+import { wholePercent } from "../../watch/figures.ts";
+import { agentOf, folderName } from "../../watch/row-state.ts";
 import { wires } from "../../wire/wires.ts";
 import { chooseSession, withStore } from "../console/open-store.ts";
 import { withProgress } from "../console/progress.ts";
@@ -16,27 +25,45 @@ export async function runSessions(
   flags: Flags & { readonly limit: number; readonly json?: boolean },
 ): Promise<void> {
   await withStore(flags, async (store) => {
-    const sessions = await store.sessions({ limit: flags.limit });
-    if (flags.json === true) {
-      console.log(harmlessJson({ items: sessions }));
-      return;
-    }
-    const rows = sessions.map((session) => [
-      session.id,
-      session.wire,
-      session.agent ?? "",
-      session.branches,
-      session.messages,
-      session.turns,
-      new Date(session.updatedAt).toISOString().slice(0, 19).replace("T", " "),
-    ]);
-    console.log(
-      table([
-        ["session", "wire", "agent", "branches", "messages", "turns", "last turn (UTC)"],
-        ...rows,
-      ]),
+    const namesOf = createNames(store);
+    const rows = await Promise.all(
+      (await store.sessions({ limit: flags.limit })).map(async (session): Promise<SessionLine> => {
+        const [lastTurn] = await store.turns(session.id, 1);
+        const tokens = storedSize(await store.memories(session.id), lastTurn);
+        return {
+          ...session,
+          ...(await namesOf(session)),
+          ...(lastTurn === undefined ? {} : { model: lastTurn.model, limit: lastTurn.limit }),
+          ...(tokens === undefined ? {} : { tokens }),
+        };
+      }),
     );
+    console.log(flags.json === true ? harmlessJson({ items: rows }) : sessionTable(rows));
   });
+}
+
+interface SessionLine extends SessionSummary {
+  readonly model?: string;
+  /** Tokens in the window now, and the limit of the last turn. */
+  readonly tokens?: number;
+  readonly limit?: number;
+}
+
+function sessionTable(rows: readonly SessionLine[]): string {
+  const fill = ({ tokens, limit = 0 }: SessionLine): string =>
+    tokens === undefined || limit === 0 ? "" : `${wholePercent(tokens / limit)} %`;
+  return table([
+    ["session", "title", "agent", "model", "fill", "turns", "last turn (UTC)"],
+    ...rows.map((row) => [
+      row.id,
+      oneLine([folderName(row.folder), row.title ?? ""].filter(Boolean).join(": "), 48),
+      oneLine(agentOf(row), 20),
+      oneLine(row.model ?? "", 28),
+      fill(row),
+      row.turns,
+      new Date(row.updatedAt).toISOString().slice(0, 19).replace("T", " "),
+    ]),
+  ]);
 }
 
 const page = 500;

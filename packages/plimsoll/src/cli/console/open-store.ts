@@ -6,6 +6,7 @@ import { basename, dirname, join } from "node:path";
 import { type Flags, loadSettings, type Settings } from "../../config/config.ts";
 import { accessTo, databaseName, unreadable } from "../../config/data-folder.ts";
 import { PlimsollError } from "../../message/error.ts";
+import { namedSession } from "../../session/inspect/named-session.ts";
 import { openSqliteStore } from "../../store/sqlite.ts";
 import type { Store } from "../../store/store.ts";
 
@@ -71,14 +72,11 @@ async function openCopy(file: string): Promise<Store> {
   };
 }
 
-/** The id of the requested session, or of the newest session if none was requested. */
+/** The id of the requested session, which may be given by its beginning, or of the newest session if none was requested. */
 export async function chooseSession(store: Store, id: string | undefined): Promise<string> {
   if (id !== undefined) {
-    if ((await store.session(id)) !== undefined) return id;
-    throw new PlimsollError(
-      "SESSION_UNKNOWN",
-      `There is no session ${id}. \`plimsoll sessions\` lists them.`,
-    );
+    const otherwise = `There is no session ${id}. \`plimsoll sessions\` lists them.`;
+    return (await namedSession(store, { id, tenant: undefined, otherwise })).id;
   }
   const newest = await store.newestSession();
   if (newest === undefined)

@@ -8,14 +8,11 @@ import type { CompactionEndEvent } from "../../message/event.ts";
 import type { Money } from "../../prompt/cost.ts";
 import { sendableTokensOf } from "../../prompt/saved.ts";
 import { type CostReport, costOf } from "../../session/inspect/cost.ts";
+import { pictureFromStore } from "../../session/inspect/picture-from-store.ts";
 import { receiptsOf } from "../../session/inspect/receipts.ts";
 import { pointOf } from "../../session/inspect/turn-history.ts";
-import { createPictures } from "../../session/inspect/window.ts";
 import { revertedIn } from "../../session/log/view.ts";
-import { createFactsReader } from "../../session/measure/message-facts.ts";
 import { createPrices } from "../../session/measure/prices.ts";
-import { createTargets } from "../../session/measure/target.ts";
-import { createTokenCounter } from "../../session/measure/token-counter.ts";
 import type { ErrorRecord, SessionRecord, Store, TurnRecord } from "../../store/store.ts";
 
 export interface Report {
@@ -106,20 +103,12 @@ function shownOf({ id, wire, agent, createdAt, updatedAt }: SessionRecord): Repo
 }
 
 /** The window of the session. Undefined if the session has no messages yet. */
-async function pictureOf(
-  { store, config, now }: ReportWorld,
-  id: string,
-): Promise<WindowPicture | undefined> {
-  const counter = createTokenCounter();
+async function pictureOf(world: ReportWorld, id: string): Promise<WindowPicture | undefined> {
   try {
-    const facts = createFactsReader(counter);
-    const targets = createTargets(config, now);
-    return await createPictures({ store, facts, targets, areas: config.priority_areas ?? [] })(id);
+    return await pictureFromStore(world, id);
   } catch (error) {
     if (PlimsollError.is(error) && error.code === "NOTHING_TO_DO") return undefined;
     throw error;
-  } finally {
-    await counter.close();
   }
 }
 

@@ -62,8 +62,10 @@ ${kindRules}
 .k-handle-plain{fill:var(--handle)}
 .s-handle{background:repeating-linear-gradient(135deg,var(--surface) 0 1px,transparent 1px 4px),var(--handle)}
 .stripe{fill:var(--surface)}
-.kept{fill:url(#kept)}
-.kept-stripe{fill:var(--strong)}
+.answer{fill:url(#answer)}
+.beyond-stripe{fill:var(--strong)}
+.beyond-limit{fill:url(#beyond-limit)}
+.beyond-cross{stroke:var(--strong);stroke-width:.75;fill:none}
 .cached{fill:var(--surface);opacity:.22}
 .cached-edge{fill:var(--surface)}
 .cached-bar{fill:var(--ink)}
@@ -76,7 +78,8 @@ ${kindRules}
 .legend li{display:flex;align-items:center;gap:6px}
 .swatch{flex:none;width:12px;height:12px;border-radius:2px}
 .s-cached{background:color-mix(in srgb,var(--user) 78%,var(--surface));border-bottom:3px solid var(--ink)}
-.s-kept{border:1px solid var(--line);background:repeating-linear-gradient(135deg,var(--strong) 0 1px,transparent 1px 4px)}
+.s-beyond-limit{border:1px solid var(--line);background:repeating-linear-gradient(135deg,var(--strong) 0 1px,transparent 1px 4px),repeating-linear-gradient(45deg,var(--strong) 0 1px,transparent 1px 4px)}
+.s-answer{border:1px solid var(--line);background:repeating-linear-gradient(135deg,var(--strong) 0 1px,transparent 1px 4px)}
 .s-pin{width:8px;height:8px;border-radius:50%;background:var(--ink)}
 .s-limit{height:2px;background:var(--ink);border-radius:0}
 figure+figure{margin-top:16px}

@@ -5,6 +5,7 @@
 
 import type { SegmentKind, WindowPicture, WindowUnit } from "../../message/api.ts";
 import { grouped } from "../../text/digits.ts";
+import { beyondWords, type DrawnWindow, drawWindow } from "../../watch/drawn-window.ts";
 import { kindName, summaryOf, sumsOf } from "../../watch/kind-words.ts";
 import { html, type Markup, nothing, written } from "./markup.ts";
 import { percent } from "./words.ts";
@@ -30,10 +31,8 @@ const mostBlocks = 4000;
 const toldPixels = 6;
 const mostPins = 200;
 
-export interface Layout {
+export interface Layout extends DrawnWindow {
   readonly rows: number;
-  /** Capacity of all rows together, in tokens: the model's window, or its content if that is larger. */
-  readonly capacity: number;
 }
 
 /** A stretch of one row that has one colour. `x` and `width` are shares of the row. */
@@ -46,11 +45,9 @@ export interface Block {
   readonly unit?: WindowUnit;
 }
 
-export function layoutOf({ units, window, limit, tokens }: WindowPicture): Layout {
-  return {
-    rows: units.length > manyUnits ? mostRows : usualRows,
-    capacity: Math.max(1, window, limit, tokens),
-  };
+export function layoutOf(picture: WindowPicture): Layout {
+  const rows = picture.units.length > manyUnits ? mostRows : usualRows;
+  return { rows, ...drawWindow(picture) };
 }
 
 /** The blocks in order, without gaps. While there are too many, doubles the minimum width, up to the width of a row. */
@@ -120,7 +117,11 @@ function largestOf(byKind: ReadonlyMap<SegmentKind, number>): SegmentKind {
 type Segment = Pick<Block, "row" | "x" | "width">;
 
 /** One segment for each row that the tokens from `start` to `end` touch. */
-function segmentsOf({ rows, capacity }: Layout, start: number, end: number): readonly Segment[] {
+function segmentsOf(
+  { rows, capacity }: Pick<Layout, "rows" | "capacity">,
+  start: number,
+  end: number,
+): readonly Segment[] {
   const from = (start / capacity) * rows;
   const to = Math.min(rows, (end / capacity) * rows);
   const segments: Segment[] = [];
@@ -137,9 +138,11 @@ export function windowSvg(picture: WindowPicture): Markup {
   const { rows, capacity } = layout;
   const height = rows * rowPitch - (rowPitch - rowHeight) + 2 * margin;
   const room = segmentsOf(layout, 0, capacity).map((segment) => rect(segment, "room"));
-  const kept = segmentsOf(layout, picture.limit, capacity).map((segment) => rect(segment, "kept"));
+  const beyond = layout.beyond.flatMap(({ kind, from, to }) =>
+    segmentsOf(layout, from, to).map((segment) => rect(segment, kind)),
+  );
   return html`<svg class="window" width="100%" height="${height}" role="img" aria-label="${summaryOf(picture, grouped)}">
-${patterns}${room}${picture.limit > 0 ? kept : nothing}
+${patterns}${room}${beyond}
 <g class="blocks">${blocksOf(picture, layout).map(blockRect)}</g>
 ${cachedShade(picture, layout)}${pins(picture, layout)}${loadLine(picture, layout)}
 </svg>`;
@@ -147,7 +150,8 @@ ${cachedShade(picture, layout)}${pins(picture, layout)}${loadLine(picture, layou
 
 const patterns = written(`<defs>
 <pattern id="handle" width="5" height="5" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect class="k-handle-plain" width="5" height="5"/><rect class="stripe" width="1.5" height="5"/></pattern>
-<pattern id="kept" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect class="kept-stripe" width="1" height="6"/></pattern>
+<pattern id="answer" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect class="beyond-stripe" width="1" height="6"/></pattern>
+<pattern id="beyond-limit" width="6" height="6" patternUnits="userSpaceOnUse"><path class="beyond-cross" d="M0 0L6 6M6 0L0 6"/></pattern>
 </defs>`);
 
 function topOf(row: number): number {
@@ -250,5 +254,5 @@ export function windowLegend(picture: WindowPicture): Markup {
   return html`<ul class="legend">${items}
 ${cachedTokens > 0 ? html`<li class="sign"><span class="swatch s-cached"></span>read from the cache <span class="muted">${grouped(cachedTokens)}</span></li>` : nothing}
 ${isPinned ? html`<li class="sign"><span class="swatch s-pin"></span>pinned</li>` : nothing}
-${picture.limit > 0 && picture.window > picture.limit ? html`<li class="sign"><span class="swatch s-kept"></span>reserved for the answer</li>` : nothing}</ul>`;
+${drawWindow(picture).beyond.map((part) => html`<li class="sign"><span class="swatch s-${part.kind}"></span>${beyondWords(part)} <span class="muted">${grouped(part.tokens)}</span></li>`)}</ul>`;
 }

@@ -1,30 +1,34 @@
 /** Bars that show how full a window is, with the load line at its limit, and bars that show its content. Pure. */
 
 import type { SegmentKind, WindowPicture } from "../../message/api.ts";
+import { drawWindow, type WindowSize } from "../../watch/drawn-window.ts";
 import { kindLetter } from "../../watch/kind-words.ts";
-import type { RowState } from "../../watch/row-state.ts";
 import { type Line, type Span, span, type Tone } from "./lines.ts";
 
 /** The load line, like the mark on a ship's hull. */
 const loadLine = "│";
 
-/** A bar for the whole window, filled in proportion to the tokens in use. */
-export function fillBar(
-  { tokens, limit, window }: Pick<RowState, "tokens" | "limit" | "window">,
-  tone: Tone,
-  cells: number,
-): Line {
+/** Fills the cells beyond the limit. */
+const beyondLimit = "╱";
+
+/** A bar for the window, filled in proportion to the tokens in use. */
+export function fillBar(size: WindowSize, tone: Tone, cells: number): Line {
+  const { tokens, limit } = size;
   const inner = Math.max(1, cells - 1);
-  const scale = Math.max(window, limit, 1);
+  const scale = drawWindow(size).capacity;
   const full = Math.round(Math.min(1, tokens / scale) * inner);
   // Even a small number of tokens fills one cell, so that it is visible.
   const filled = tokens > 0 ? Math.max(1, full) : 0;
   const at = Math.round((limit / scale) * inner);
-  const piece = (from: number, to: number): Line => [
+  const piece = (from: number, to: number, empty: string): Line => [
     span("■".repeat(Math.max(0, Math.min(to, filled) - from)), tone),
-    span("·".repeat(Math.max(0, to - Math.max(from, filled))), "dim"),
+    span(empty.repeat(Math.max(0, to - Math.max(from, filled))), "dim"),
   ];
-  return [...piece(0, at), span(loadLine, "strong"), ...piece(at, inner)];
+  return [
+    ...piece(0, at, "·"),
+    span(loadLine, "strong"),
+    ...piece(at, inner, limit > 0 ? beyondLimit : "·"),
+  ];
 }
 
 /** `progress` is in percent, from 0 to 100. A negative value means that the progress is unknown. */
@@ -36,14 +40,14 @@ export function progressBar(progress: number, tone: Tone, cells: number): Line {
 
 /** A bar of the window's content by kind. Each stretch of one kind begins with the letter of that kind. */
 export function pictureBar(picture: WindowPicture, cells: number): Line {
-  const { window, limit, tokens } = picture;
+  const { limit } = picture;
   const inner = Math.max(1, cells - 1);
-  const scale = Math.max(window, limit, tokens, 1);
+  const scale = drawWindow(picture).capacity;
   const kindByCell = cellKinds(picture, scale / inner);
   const at = Math.round((Math.min(limit, scale) / scale) * inner);
   const drawn = Array.from({ length: inner }, (_, index): Span => {
     const kind = kindByCell[index];
-    if (kind === undefined) return span("░", "dim");
+    if (kind === undefined) return span(index < at || limit <= 0 ? "░" : beyondLimit, "dim");
     if (kind !== kindByCell[index - 1])
       return { text: kindLetter(kind), tone: kind, isBlock: true };
     return span("█", kind);

@@ -91,7 +91,7 @@ export function columnTitles(state: TopState, { columns }: Size, room: number): 
     tokens === 0 ? "" : rightIn("TOKENS / LIMIT", tokens),
     "  ",
     leftIn("MODEL", model),
-    "AGENT",
+    "SESSION",
   ];
   return apart([span(titles.join(""), "dim")], place, columns);
 }
@@ -157,13 +157,12 @@ function sessionLine({ selected, settings }: TopState, known: RowState, columns:
 /** Minimum number of characters of a key. A shorter key would not distinguish sessions. */
 const leastKey = 4;
 
-/** The agent's name. If there is room, the key that distinguishes the agent's sessions follows. */
+/** The title of the session. If there is room, its agent and its key follow. */
 function nameSpans(row: RowState["row"], isSelected: boolean, width: number): Line {
   const name = clipped(nameOf(row), width);
   const shown = span(name, isSelected ? "strong" : undefined);
   const room = width - cellsOf(name) - 2;
-  const hasKey = row.clientKey !== undefined || nameOf(row) === row.agent;
-  return hasKey && room >= leastKey
+  return room >= leastKey && keyOf(row) !== nameOf(row)
     ? [shown, span(`  ${clipped(keyOf(row), room)}`, "dim")]
     : [shown];
 }

@@ -3,8 +3,8 @@
 import type { MeasurementSummary } from "../../message/event.ts";
 import { grouped } from "../../text/digits.ts";
 import { windowWords } from "../../watch/figures.ts";
-import { sumsOf } from "../../watch/kind-words.ts";
-import type { RowState } from "../../watch/row-state.ts";
+import { componentsOf, sumsOf } from "../../watch/kind-words.ts";
+import { agentOf, type RowState } from "../../watch/row-state.ts";
 import { pictureBar } from "./bars.ts";
 import { cellsOf, clipped, leftIn, rightIn, sober } from "./cells.ts";
 import type { EditStep } from "./edits.ts";
@@ -36,7 +36,7 @@ export function paneLines(state: TopState, size: Size, plan: PanePlan): readonly
   return [
     titleLine(row, columns),
     figuresLine(row, looked),
-    ...(plan.hasComponents ? [componentsLine(row)] : []),
+    ...(plan.hasComponents ? [componentsLine(row, looked)] : []),
     pictureLine(looked, columns),
     ...(plan.hasLegend ? [legendLine(looked, columns)] : []),
     row.phase === undefined || !state.settings.progress.show
@@ -49,9 +49,10 @@ export function paneLines(state: TopState, size: Size, plan: PanePlan): readonly
 
 /** The title line. The name comes last, like all text from outside. */
 function titleLine({ row }: RowState, columns: number): Line {
-  const { id, agent = "", branches } = row;
+  const { id, branches } = row;
   const own = `${clipped(id, 28)}${branches > 1 ? ` · ${branches} branches` : ""}`;
-  const name = clipped(agent, columns - cellsOf(own) - 8);
+  const title = [agentOf(row), row.title ?? ""].filter((text) => text !== "").join(": ");
+  const name = clipped(title, columns - cellsOf(own) - 8);
   const rest = columns - cellsOf(own) - cellsOf(name) - (name === "" ? 4 : 5);
   return [
     span("── ", "dim"),
@@ -83,10 +84,12 @@ const certainties: Readonly<Record<MeasurementSummary["certainty"], string>> = {
   bound: "at most",
 };
 
-function componentsLine({ row: { lastTurn }, running }: RowState): Line {
-  const measurement = (running ?? lastTurn)?.measurement;
-  if (measurement === undefined) return [];
-  const { system, skills, tools, conversation, certainty } = measurement;
+/** The components of the window. They add up to its size, because they come from its picture, or from the running request. */
+function componentsLine({ running }: RowState, looked: Looked | undefined): Line {
+  if (running === undefined && looked === undefined) return [];
+  const components = running?.measurement ?? componentsOf(looked?.picture ?? { units: [] });
+  const certainty = (running?.measurement ?? looked?.picture)?.certainty ?? "estimate";
+  const { system, skills, tools, conversation } = components;
   return [
     span(" "),
     ...dotted([

@@ -156,14 +156,14 @@ describe("the screen", () => {
       list: { items: [session(0, "builder", 850)] },
     });
     const [line] = screenLines(near, size).filter((shown) => plainText(shown).includes("85 %"));
-    expect(line && plainText(line)).toMatch(/■{10}·+│·+ +85 % {2}warning/);
+    expect(line && plainText(line)).toMatch(/■{10}·+│╱+ +85 % {2}warning/);
   });
 
   test("keeps the selected session in sight", () => {
     const state: TopState = { ...stateWith("builder", 60), selected: "ses_41" };
     const selected = screenLines(state, size).filter((line) => plainText(line).startsWith(" ►"));
     expect(selected).toHaveLength(1);
-    expect(textOf(screenLines(state, size))).toMatch(/AGENT +39–44\/60\n/);
+    expect(textOf(screenLines(state, size))).toMatch(/SESSION +39–44\/60\n/);
     expect(textOf(screenLines(state, size))).toContain("ses_41");
   });
 
@@ -234,17 +234,19 @@ describe("bars", () => {
     plainText(fillBar({ tokens, limit, window }, "normal", 21));
 
   test("have the load line where the limit is, and go past it", () => {
-    expect(bar(500, 800, 1000)).toBe("■■■■■■■■■■······│····");
-    expect(bar(900, 800, 1000)).toBe("■■■■■■■■■■■■■■■■│■■··");
-    expect(bar(5000, 1000, 1000)).toBe("■■■■■■■■■■■■■■■■■■■■│");
-    expect(bar(1, 800, 1000)).toBe("■···············│····");
+    expect(bar(500, 800, 1000)).toBe("■■■■■■■■■■······│╱╱╱╱");
+    expect(bar(900, 800, 1000)).toBe("■■■■■■■■■■■■■■■■│■■╱╱");
+    expect(bar(5000, 1000, 1000)).toBe("■■■■│■■■■■■■■■■■■■■■■");
+    expect(bar(1, 800, 1000)).toBe("■···············│╱╱╱╱");
     expect(bar(0, 0, 0)).toBe("│····················");
+    // A limit far below the window: the bar is scaled to the limit.
+    expect(bar(90, 100, 1000)).toBe("■■■■■■■■■■■■■■■■··│╱╱");
   });
 
   test("of a picture are proportional, in the order of the window, each stretch with its letter", () => {
     const picture = pictureOf("", ["system", 125], ["tools", 125], ["user", 250], ["results", 250]);
     expect(plainText(pictureBar(picture, 51))).toBe(
-      "S████T████U█████████R█████████░░░░░░░░░░│░░░░░░░░░░",
+      "S████T████U█████████R█████████░░░░░░░░░░│╱╱╱╱╱╱╱╱╱╱",
     );
   });
 

@@ -3,11 +3,13 @@
 import { z } from "zod";
 import { configChange, readConfigAnswer, writeConfig } from "../../config/settings-file.ts";
 import type { Engine } from "../../engine.ts";
+import { PlimsollError } from "../../message/error.ts";
+import { archiveRows, editRows } from "../../session/inspect/edited-messages.ts";
 import { detailsOf } from "../../session/inspect/message-details.ts";
 import { receiptsOf } from "../../session/inspect/receipts.ts";
 import type { RestorePoint } from "../../session/log/checkpoints.ts";
 import { looksLikeId } from "../../session/log/ids.ts";
-import type { SessionRecord } from "../../store/store.ts";
+import type { SessionRecord, Store } from "../../store/store.ts";
 import { count, type Given, nothing, number, text } from "../http/arguments.ts";
 import type { Caller } from "../http/checks.ts";
 import type { Route } from "../http/route-table.ts";
@@ -20,7 +22,10 @@ import { type ApiWorld, route } from "./world.ts";
 
 const pageLimit = count({ usual: 100, max: 1000 }, "Maximum number of items.");
 const branch = text(200, "The branch. Default: the branch of the last request.").optional();
-const session = text(200, "Only this session. Default: all sessions.").optional();
+const session = text(
+  200,
+  "Only this session: its id, or the beginning of its id. Default: all sessions.",
+).optional();
 
 /** The schema of a point in a session's history: a checkpoint such as `cp_7`, or the number of an edit. */
 function point(about: string) {
@@ -51,6 +56,16 @@ function tenantOf({ isOwner, tenant }: Caller): { readonly tenant?: string } {
   return isOwner ? {} : { tenant };
 }
 
+/** The whole id of a session. A name that no session has stays as it is, because the session may begin later. */
+async function idOf(store: Store, caller: Caller, name: string): Promise<string> {
+  try {
+    return (await findSession(store, caller, name)).id;
+  } catch (error) {
+    if (PlimsollError.is(error) && error.code === "SESSION_UNKNOWN") return name;
+    throw error;
+  }
+}
+
 interface AskedSession<Q extends z.ZodType> {
   readonly session: SessionRecord;
   readonly query: Given<z.output<Q>>;
@@ -78,8 +93,8 @@ function ofSession<Q extends z.ZodType>(
 }
 
 const sessionRoutes: readonly Route<ApiWorld>[] = [
-  ofSession("", "The session with its branches and its last turn.", nothing, ({ store }, asked) =>
-    describeSession(store, asked.session),
+  ofSession("", "The session with its branches and its last turn.", nothing, (engine, asked) =>
+    describeSession(engine, asked.session),
   ),
   ofSession(
     "/log",
@@ -92,13 +107,22 @@ const sessionRoutes: readonly Route<ApiWorld>[] = [
   ),
   ofSession(
     "/view",
-    "The conversation as the model sees it: `{ messages, tokens, limit }`.",
+    "The conversation as the model sees it: `{ messages, tokens, limit }`. `tokens` is the size of the whole window.",
     z.strictObject({ branch }),
     ({ steering }, asked) => steering.view(asked.session.id, asked.query.branch),
   ),
-  ofSession("/edits", "All edits, each with its reason.", nothing, async ({ store }, asked) => ({
-    items: await store.edits(asked.session.id),
-  })),
+  ofSession(
+    "/edits",
+    "All edits, each with its reason and the messages that it touches.",
+    nothing,
+    async ({ store }, asked) => ({ items: await editRows(store, asked.session.id) }),
+  ),
+  ofSession(
+    "/archive",
+    "The handles of the session, newest first, each with the number of its messages and their first words.",
+    nothing,
+    async ({ store }, asked) => ({ items: await archiveRows(store, asked.session) }),
+  ),
   ofSession(
     "/receipts",
     "A receipt for each compaction: what it took out, what survived, and how much it saved.",
@@ -213,9 +237,10 @@ const listRoutes: readonly Route<ApiWorld>[] = [
       "Errors, newest first. Their codes are `TOKEN_LIMIT_EXCEEDED`, `BREAKER_FAILED` and `RECOVERY_TRIGGERED`.",
     query: z.strictObject({ session, limit: pageLimit }),
     reply: "json",
-    handle: async ({ world: { engine }, caller, query }) => ({
-      items: await engine.store.errors({ ...tenantOf(caller), ...query }),
-    }),
+    handle: async ({ world: { engine }, caller, query: { limit, session: name } }) => {
+      const one = name === undefined ? {} : { session: await idOf(engine.store, caller, name) };
+      return { items: await engine.store.errors({ ...tenantOf(caller), ...one, limit }) };
+    },
   }),
   route({
     method: "GET",
@@ -283,8 +308,11 @@ const otherRoutes: readonly Route<ApiWorld>[] = [
       "A stream of server-sent events. `Last-Event-ID` continues after that event. A compaction sends a `context-breaking-update` (`{ phase, progress, message, priority? }`) for each phase that it enters (there are nine). These events have no id and are not repeated.",
     query: z.strictObject({ session }),
     reply: "own",
-    handle: ({ world: { engine, closing }, request, response, caller, query }) =>
-      serveEvents(engine, { request, response, caller, closing }, query),
+    handle: async ({ world: { engine, closing }, request, response, caller, query }) => {
+      const { session: name } = query;
+      const one = name === undefined ? {} : { session: await idOf(engine.store, caller, name) };
+      return serveEvents(engine, { request, response, caller, closing }, one);
+    },
   }),
 ];
 

@@ -8,6 +8,7 @@ import { asText, readArchived, readArchivedMessage } from "../../session/log/arc
 import { lastScope } from "../../session/lookup/scope.ts";
 import type { ArchiveRecord, Store } from "../../store/store.ts";
 import type { Caller } from "../http/checks.ts";
+import { findSession } from "./sessions.ts";
 
 export interface ArchiveWish {
   readonly offset: number;
@@ -79,9 +80,12 @@ export async function search(
       "There are several sessions under this token. Name one of them in `session`.",
       { status: 400 },
     );
-  const id = session ?? (await store.newestSession(tenant))?.id;
-  if (id === undefined) return { items: [] };
-  const isOwn = tenant === undefined || (await store.session(id))?.tenant === tenant;
-  const scope = tenant === undefined || !isOwn ? undefined : await lastScope(store, id);
+  const found =
+    session === undefined
+      ? await store.newestSession(tenant)
+      : await findSession(store, caller, session);
+  if (found === undefined) return { items: [] };
+  const { id } = found;
+  const scope = tenant === undefined ? undefined : await lastScope(store, id);
   return { items: await own.search(tenant, id, q, { budgetTokens, scope }) };
 }

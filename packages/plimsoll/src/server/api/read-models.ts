@@ -13,8 +13,10 @@ import type {
   TextDiffRow,
   TurnPoint,
 } from "../../message/api.ts";
+import { clientName } from "../../message/client-name.ts";
 import type { JsonValue } from "../../message/json.ts";
 import { readableMessage } from "../../session/inspect/readable-parts.ts";
+import { storedSize } from "../../session/measure/window-size.ts";
 import type { DiffRow, ViewDiff } from "../../session/steer/view-diff.ts";
 import type { SessionSummary } from "../../store/store.ts";
 import type { Wire } from "../../wire/format/wire.ts";
@@ -29,10 +31,21 @@ export async function rowsOf(
 ): Promise<readonly SessionRow[]> {
   return Promise.all(
     sessions.map(async (session) => {
-      const [lastTurn] = await engine.inspect.turns(session.id, 1);
-      return { ...session, ...(lastTurn === undefined ? {} : { lastTurn }) };
+      const names = await engine.inspect.names(session);
+      return { ...session, ...names, ...(await windowOf(engine, session.id)) };
     }),
   );
+}
+
+/** The last turn of a session, and the tokens that are in its window now. */
+async function windowOf(
+  { inspect, store }: Engine,
+  session: string,
+): Promise<Pick<SessionRow, "tokens" | "lastTurn">> {
+  const [lastTurn] = await inspect.turns(session, 1);
+  if (lastTurn === undefined) return {};
+  const tokens = storedSize(await store.memories(session), lastTurn);
+  return { ...(tokens === undefined ? {} : { tokens }), lastTurn };
 }
 
 /** The agents, newest first. */
@@ -47,13 +60,12 @@ export async function agentsOf(
   const limits = new Map(Object.entries(engine.settings.now().context_config?.per_agent ?? {}));
   const byName = new Map<string, SessionSummary[]>();
   for (const session of sessions) {
-    const name = session.agent ?? "";
+    const name = session.agent ?? session.client ?? clientName(session) ?? "";
     byName.set(name, [...(byName.get(name) ?? []), session]);
   }
   const items = [...byName].map(async ([agent, own]): Promise<AgentRow> => {
     const [newest] = own;
     const id = newest?.id ?? "";
-    const [lastTurn] = await engine.inspect.turns(id, 1);
     const limit = limits.get(agent);
     return {
       agent,
@@ -61,7 +73,7 @@ export async function agentsOf(
       turns: own.reduce((sum, { turns }) => sum + turns, 0),
       updatedAt: newest?.updatedAt ?? 0,
       newest: id,
-      ...(lastTurn === undefined ? {} : { lastTurn }),
+      ...(await windowOf(engine, id)),
       ...(limit === undefined ? {} : { limit }),
     };
   });

@@ -1,33 +1,36 @@
 /** Reads a session from the store: its record, its messages, and its last measurement. */
 
+import type { Engine } from "../../engine.ts";
 import { errorMessage, PlimsollError } from "../../message/error.ts";
 import type { JsonValue } from "../../message/json.ts";
+import { namedSession } from "../../session/inspect/named-session.ts";
 import { figuresOf } from "../../session/inspect/status.ts";
-import { looksLikeId } from "../../session/log/ids.ts";
 import { pathInSnapshot } from "../../session/log/log.ts";
 import type { NodeRecord, Page, SessionRecord, Store } from "../../store/store.ts";
 import type { Caller } from "../http/checks.ts";
 
-/** Finds a session. A session of another tenant is reported as not found, so that nobody learns that it exists. */
+/** Finds a session by its id or the beginning of its id. A session of another tenant is reported as not found, so that nobody learns that it exists. */
 export async function findSession(
   store: Store,
   caller: Caller,
   id: string,
 ): Promise<SessionRecord> {
-  const session = looksLikeId(id) ? await store.session(id) : undefined;
-  if (session !== undefined && (caller.isOwner || session.tenant === caller.tenant)) return session;
-  throw new PlimsollError(
-    "SESSION_UNKNOWN",
-    "There is no such session. GET /api/sessions lists them.",
-    { status: 404 },
-  );
+  return namedSession(store, {
+    id,
+    tenant: caller.isOwner ? undefined : caller.tenant,
+    otherwise: "There is no such session. GET /api/sessions lists them.",
+  });
 }
 
-export async function describeSession(store: Store, session: SessionRecord): Promise<unknown> {
+export async function describeSession(
+  { store, inspect }: Engine,
+  session: SessionRecord,
+): Promise<unknown> {
   const snapshot = await store.snapshot(session.id);
   const [turn] = await store.turns(session.id, 1);
   return {
     ...session,
+    ...(await inspect.names(session)),
     messages: snapshot?.nodes.length ?? 0,
     branches: (snapshot?.branches ?? []).map(({ tipSeq, ...branch }) => ({
       ...branch,

@@ -5,10 +5,9 @@ import { PlimsollError } from "../../message/error.ts";
 import { isObject, type JsonObject, type JsonValue } from "../../message/json.ts";
 import type { OwnToolName } from "../../offload/own-definitions.ts";
 import { ownToolsBeside, readOwnCall } from "../../offload/own-tools.ts";
+import { namedSession } from "../../session/inspect/named-session.ts";
 import { type StatusStore, statusOf } from "../../session/inspect/status.ts";
-import { looksLikeId } from "../../session/log/ids.ts";
 import type { OwnAnswers } from "../../session/lookup/answer-own-call.ts";
-import { sessionOf } from "../../session/lookup/resolve-handle.ts";
 import { lastScope } from "../../session/lookup/scope.ts";
 import type { CompactionDone } from "../../session/steer/compact-now.ts";
 import type { SessionRecord, Store } from "../../store/store.ts";
@@ -16,7 +15,8 @@ import { mcpTexts } from "../../text/for-models.ts";
 
 /** The store and the functions that the tools use. */
 export interface McpHome {
-  readonly store: StatusStore & Pick<Store, "session" | "sessions" | "newestSession" | "head">;
+  readonly store: StatusStore &
+    Pick<Store, "session" | "sessions" | "sessionsBeginning" | "newestSession" | "head">;
   readonly own: Pick<OwnAnswers, "answer">;
   /** Contract: rejects with a PlimsollError that says what to do. */
   readonly compact: (session: string) => Promise<CompactionDone>;
@@ -231,8 +231,9 @@ async function chosenSession(call: McpCall): Promise<SessionRecord> {
     if (newest !== undefined) return newest;
     throw new PlimsollError("NOT_FOUND", mcpTexts.noSession);
   }
-  const isId = typeof id === "string" && looksLikeId(id);
-  const session = isId ? await sessionOf(home.store, tenant, id) : undefined;
-  if (session !== undefined) return session;
-  throw new PlimsollError("SESSION_UNKNOWN", mcpTexts.unknownSession);
+  return namedSession(home.store, {
+    id: typeof id === "string" ? id : "",
+    tenant,
+    otherwise: mcpTexts.unknownSession,
+  });
 }

@@ -13,19 +13,27 @@ type Headers = Readonly<Record<string, string>>;
 describe("what headers say", () => {
   test.each<readonly [string, Headers, object]>([
     ["nothing", {}, {}],
-    ["opencode", { "x-session-id": "ses_a" }, { clientKey: "opencode:ses_a" }],
+    ["opencode", { "x-session-id": "ses_a" }, { client: "opencode", clientKey: "opencode:ses_a" }],
     [
       "a sub-agent of opencode",
       { "x-session-id": "ses_b", "x-parent-session-id": "ses_a" },
-      { clientKey: "opencode:ses_a", agent: "ses_b" },
+      { client: "opencode", clientKey: "opencode:ses_a", agent: "ses_b" },
     ],
-    ["Goose", { "agent-session-id": "20261115_1" }, { clientKey: "goose:20261115_1" }],
-    ["Codex before", { session_id: "one" }, { clientKey: "codex:one" }],
-    ["Codex", { "session-id": "one", "thread-id": "one" }, { clientKey: "codex:one" }],
+    [
+      "Goose",
+      { "agent-session-id": "20261115_1" },
+      { client: "Goose", clientKey: "goose:20261115_1" },
+    ],
+    ["Codex before", { session_id: "one" }, { client: "Codex", clientKey: "codex:one" }],
+    [
+      "Codex",
+      { "session-id": "one", "thread-id": "one" },
+      { client: "Codex", clientKey: "codex:one" },
+    ],
     [
       "a side job in the main thread of Codex",
       { "session-id": "one", "thread-id": "one", "x-openai-subagent": "compact" },
-      { clientKey: "codex:one", agent: "compact" },
+      { client: "Codex", clientKey: "codex:one", agent: "compact" },
     ],
     [
       "a sub-agent of Codex",
@@ -35,17 +43,22 @@ describe("what headers say", () => {
         "x-codex-parent-thread-id": "one",
         "x-openai-subagent": "collab_spawn",
       },
-      { clientKey: "codex:one", agent: "collab_spawn:two" },
+      { client: "Codex", clientKey: "codex:one", agent: "collab_spawn:two" },
     ],
     [
       "another thread of Codex",
       { "session-id": "one", "thread-id": "two" },
-      { clientKey: "codex:one", agent: "thread:two" },
+      { client: "Codex", clientKey: "codex:one", agent: "thread:two" },
     ],
     [
       "a sub-agent that names its parent alone",
       { "thread-id": "two", "x-codex-parent-thread-id": "one" },
-      { clientKey: "codex:one", agent: "thread:two" },
+      { client: "Codex", clientKey: "codex:one", agent: "thread:two" },
+    ],
+    [
+      "the name of the program",
+      { "user-agent": "claude-cli/2.1.325 (external, sdk-cli)" },
+      { client: "Claude Code" },
     ],
     [
       "our own names, before all others",

@@ -1,6 +1,7 @@
 /** The session and agent names that clients send in headers. */
 
 import type { IncomingHttpHeaders } from "node:http";
+import { clientName } from "../../message/client-name.ts";
 import type { SessionHints } from "../../session/identify/place-request.ts";
 import { looksLikeId } from "../../session/log/ids.ts";
 import type { Incoming } from "../../session/turn/context.ts";
@@ -39,10 +40,12 @@ export function readHints(headers: IncomingHttpHeaders): SessionHints {
     requestClass !== undefined && sideClasses.has(requestClass) ? `#${requestClass}` : "";
   const clientKey = all.find(({ session }) => session !== undefined)?.session;
   const agent = all.find((names) => names.agent !== undefined)?.agent;
+  const client = clientName({ userAgent: text("user-agent"), clientKey });
   return {
     ...(clientKey === undefined ? {} : { clientKey: clientKey + side }),
     ...(sessionId !== undefined && looksLikeId(sessionId) ? { sessionId } : {}),
     ...(agent === undefined ? {} : { agent }),
+    ...(client === undefined ? {} : { client }),
     isCompacted: text("x-claude-code-context-compacted") !== undefined,
   };
 }

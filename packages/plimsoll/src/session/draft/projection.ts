@@ -8,6 +8,7 @@ import {
   type GuardTarget,
   type OwnLimits,
   type Verdict,
+  windowLimitOf,
 } from "../../budget/guard.ts";
 import type { Measurement } from "../../budget/measure.ts";
 import type { Projection } from "../../budget/projection.ts";
@@ -59,6 +60,8 @@ export interface AssessedView {
    * head.
    */
   readonly isBesideHead: boolean;
+  /** The limit that the window alone would give. Undefined if no lower limit of the user applies. */
+  readonly windowLimit: number | undefined;
   readonly projection: Projection;
   readonly measurement: Measurement;
 }
@@ -75,8 +78,16 @@ export function assessView(
   const projection = projectionOf(world, draft, { measured: sized.measured, measurement });
   const limit = effectiveLimit(asGuarded(target), guard.own, projection);
   const isBesideHead = limit > guard.limit && projection.head < limit;
+  const windowLimit = windowLimitOf(asGuarded(target), limit, projection);
   const verdict = assessBefore({ ...guard, projection });
-  return { measurement, projection, limit, isBesideHead, verdict };
+  return {
+    measurement,
+    projection,
+    limit,
+    isBesideHead,
+    windowLimit,
+    verdict,
+  };
 }
 
 /** Factor by which an estimate may exceed the provider's count, before and after the provider's first report of usage. */

@@ -110,9 +110,12 @@ async function recordMade(
     tokens: shownTokens(compaction.sized.measured.total, scale),
     limit,
   });
-  const milliseconds = world.now() - startedAt;
-  const why = whyMade(compacting);
-  reportCompaction(world, draft, compaction, { ...why, start, milliseconds, scale });
+  reportCompaction(world, draft, compaction, {
+    ...whyMade(compacting),
+    start,
+    milliseconds: world.now() - startedAt,
+    shown: (tokens) => shownTokens(tokens, scale),
+  });
   if (compacting.timing?.isVoluntary === true) oweFor(world, draft, compaction, compacting);
   if (isAfresh) reportRecovery(draft, tried, start, scale);
   const view = markOf(viewOf(draft.log, branch, draft.path));

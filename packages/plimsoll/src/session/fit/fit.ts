@@ -7,7 +7,13 @@
  * messages; then the client's original, if it fits or if nothing was ever edited; and finally the provider's own overflow error.
  */
 
-import { assessAfter, budgetOf, budgetTooSmall, effectiveLimit } from "../../budget/guard.ts";
+import {
+  assessAfter,
+  budgetOf,
+  budgetTooSmall,
+  effectiveLimit,
+  windowLimitOf,
+} from "../../budget/guard.ts";
 import { inOwnTokens, scaleBetween } from "../../budget/token-scale.ts";
 import { type Draft, offerIn, type Sized, sizeView } from "../draft/draft.ts";
 import {
@@ -107,7 +113,8 @@ function toOtherTarget(
 ): Fitted {
   const target = draft.targets.find(({ key }) => key === name) ?? draft.targets[0];
   const limit = effectiveLimit(asGuarded(target), guard.own, before.projection);
-  const there = { ...before, limit, isBesideHead: false };
+  const windowLimit = windowLimitOf(asGuarded(target), limit, before.projection);
+  const there = { ...before, limit, windowLimit, isBesideHead: false };
   return fitted(draft, { ...there, sized: start, target, outcome: "edited" });
 }
 

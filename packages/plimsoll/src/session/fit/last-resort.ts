@@ -75,6 +75,8 @@ export interface Fitted {
   readonly limit: number;
   /** Size of the head in tokens, if the limit was raised because of the head. Otherwise undefined. */
   readonly headTokens?: number;
+  /** The limit that the window alone would give. Undefined if no lower limit of the user applies. */
+  readonly windowLimit?: number;
   /** Set if the request must not be sent: the tokens it would need, and the tokens available. */
   readonly refusal?: { readonly needTokens: number; readonly limitTokens: number };
 }
@@ -205,6 +207,7 @@ export function fitted({ measured, request }: Draft, settled: Settled): Fitted {
     projection,
     limit,
     ...(settled.isBesideHead ? { headTokens: projection.head } : {}),
+    ...(settled.windowLimit === undefined ? {} : { windowLimit: settled.windowLimit }),
   };
 }
 

@@ -1,6 +1,5 @@
 /** Reports a finished compaction in an event with a receipt. The receipt is made after the request has been sent. */
 
-import { shownTokens, type TokenScale } from "../../budget/token-scale.ts";
 import type { VisibleText } from "../../compact/evidence/coherence.ts";
 import { type ReceiptWork, receiptFrom } from "../../compact/evidence/receipt-work.ts";
 import { type Message, messageText } from "../../message/message.ts";
@@ -26,7 +25,7 @@ export interface CompactionReport {
   readonly milliseconds: number;
   readonly worth?: Worth;
   /** Converts Plimsoll's tokens to the provider's tokens, which are the tokens that people see. */
-  readonly scale: TokenScale;
+  readonly shown: (ownTokens: number) => number;
 }
 
 export function reportCompaction(
@@ -48,8 +47,8 @@ export function reportCompaction(
       strategies,
       edits: edits.map(({ seq }) => seq),
       handles: archive.map(({ handle }) => handle),
-      tokensBefore: shownTokens(report.start.measured.total, report.scale),
-      tokensAfter: shownTokens(sized.measured.total, report.scale),
+      tokensBefore: report.shown(report.start.measured.total),
+      tokensAfter: report.shown(sized.measured.total),
       messagesTakenOut: sized.view.gaps.reduce((sum, { first, last }) => sum + last - first + 1, 0),
       ...(report.worth === undefined ? {} : { worth: report.worth }),
       receipt: await receiptOf(world, draft, compaction, report),
@@ -62,7 +61,7 @@ export async function receiptOf(
   world: CompactionWorld,
   draft: Draft,
   { archive, strategies, sized }: Compaction,
-  { start, milliseconds, scale }: CompactionReport,
+  { start, milliseconds, shown }: CompactionReport,
 ): Promise<Receipt> {
   const { conversation: before } = await readVisible(world, draft, start);
   const { conversation: after } = await readVisible(world, draft, sized);
@@ -72,8 +71,8 @@ export async function receiptOf(
     visibleBefore: visibleTexts(before),
     visibleAfter: [...visibleTexts(after), ...ownTexts(draft, sized)],
     figures: {
-      tokensBefore: shownTokens(start.measured.total, scale),
-      tokensAfter: shownTokens(sized.measured.total, scale),
+      tokensBefore: shown(start.measured.total),
+      tokensAfter: shown(sized.measured.total),
       milliseconds,
       strategies,
       handles: archive.map(({ handle }) => handle),

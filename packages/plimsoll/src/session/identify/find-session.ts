@@ -97,7 +97,7 @@ export function createSessionCache(
     lookup,
     find: async (query) => {
       const { tenant, wire, hints } = query;
-      const { clientKey, agent } = hints;
+      const { clientKey, agent, client, folder } = hints;
       const known = await lookup(query);
       if (known !== undefined) return { log: known, isNew: false };
       const log = create({
@@ -105,6 +105,8 @@ export function createSessionCache(
         wire,
         ...(agent === undefined ? {} : { agent }),
         ...(clientKey === undefined ? {} : { clientKey }),
+        ...(client === undefined ? {} : { client }),
+        ...(folder === undefined ? {} : { folder }),
       });
       return { log, isNew: true };
     },

@@ -42,6 +42,10 @@ export interface SessionHints {
   readonly sessionId?: string;
   /** The agent that sent the request, if several agents share the session. Undefined for the main agent. */
   readonly agent?: string;
+  /** Name of the program that sent the request. */
+  readonly client?: string;
+  /** The folder in which the agent works. */
+  readonly folder?: string;
   /** Whether the client says that it has just compacted the conversation itself. */
   readonly isCompacted: boolean;
 }

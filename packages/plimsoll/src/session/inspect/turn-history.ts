@@ -23,6 +23,7 @@ export function pointOf(pricesOf: PricesOf, turn: TurnRecord): TurnPoint {
     ...(turn.tokensBefore === undefined ? {} : { tokensBefore: turn.tokensBefore }),
     limit: turn.limit,
     ...(turn.headTokens === undefined ? {} : { headTokens: turn.headTokens }),
+    ...(turn.windowLimit === undefined ? {} : { windowLimit: turn.windowLimit }),
     window: turn.window,
     ...(turn.isWindowGuess === true ? { isWindowGuess: true } : {}),
     ...(priority === undefined ? {} : { priority }),

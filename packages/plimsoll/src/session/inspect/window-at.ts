@@ -3,14 +3,15 @@
 import type { TokenScale } from "../../budget/token-scale.ts";
 import type { Edit } from "../../message/edit.ts";
 import { PlimsollError } from "../../message/error.ts";
-import type { BranchRecord, NodeRecord, Store, TurnRecord } from "../../store/store.ts";
+import type { NodeRecord, Store, TurnRecord } from "../../store/store.ts";
 import type { Wire } from "../../wire/format/wire.ts";
 import { wires } from "../../wire/wires.ts";
 import { numberOf, type RestorePoint, seqOf } from "../log/checkpoints.ts";
-import { pathTo, restoreLog, type SessionLog } from "../log/log.ts";
+import { type BranchState, pathTo, restoreLog, type SessionLog } from "../log/log.ts";
 import { indexOn, pathOfBranch } from "../log/path.ts";
 import { foldView, type IndexOf, isAnchoredOn, type View } from "../log/view.ts";
 import { scaleOf } from "../measure/branch-counters.ts";
+import { rememberedSize } from "../measure/window-size.ts";
 
 export interface PictureOptions {
   readonly branch?: string;
@@ -50,6 +51,8 @@ export interface Place {
   readonly indexOf: IndexOf;
   readonly lastTurn: TurnRecord | undefined;
   readonly scale: TokenScale;
+  /** The size of the window, if this view is the current one and its size is remembered. */
+  readonly size: number | undefined;
 }
 
 export async function placeOf(
@@ -62,7 +65,7 @@ export async function placeOf(
   const turns = await store.turns(session, turnsBack);
   const wire = Object.values(wires).find(({ name }) => name === log.record.wire);
   const branch = branchFor(log, wanted ?? branchOfPoint(log, at) ?? turns[0]?.branch);
-  if (wanted !== undefined && branch?.id !== wanted)
+  if (wanted !== undefined && branch?.record.id !== wanted)
     throw unknown(
       `There is no branch ${wanted} in this session. GET /api/sessions/${session} lists them.`,
     );
@@ -70,33 +73,39 @@ export async function placeOf(
     throw new PlimsollError("NOTHING_TO_DO", "There is nothing in this session yet.", {
       status: 409,
     });
-  const nodes = pathTo(log, branch.tipSeq);
-  const indexOf = indexOn(pathOfBranch(log, branch), log);
+  const nodes = pathTo(log, branch.record.tipSeq);
+  const indexOf = indexOn(pathOfBranch(log, branch.record), log);
   const view = viewAt(log, indexOf, at);
-  const lastTurn = turns.find((turn) => turn.branch === branch.id) ?? turns[0];
-  const scale = scaleOf(branch);
+  const lastTurn = turns.find((turn) => turn.branch === branch.record.id) ?? turns[0];
   const replacing = replacingIn(view);
+  const isNow = at === undefined || isSameView(view, viewAt(log, indexOf, undefined));
   return {
     session,
     log,
-    branch: branch.id,
+    branch: branch.record.id,
     wire,
     nodes,
     view,
     replacing,
     indexOf,
     lastTurn,
-    scale,
+    scale: scaleOf(branch.record),
+    size: isNow ? rememberedSize({ log, branch }) : undefined,
   };
+}
+
+function isSameView(one: View, other: View): boolean {
+  const seqs = new Set(one.edits.map(({ seq }) => seq));
+  return one.edits.length === other.edits.length && other.edits.every(({ seq }) => seqs.has(seq));
 }
 
 function unknown(message: string): PlimsollError {
   return new PlimsollError("SESSION_UNKNOWN", message, { status: 404 });
 }
 
-function branchFor(log: SessionLog, name: string | undefined): BranchRecord | undefined {
+function branchFor(log: SessionLog, name: string | undefined): BranchState | undefined {
   const [first] = log.branches.values();
-  return (log.branches.get(name ?? "") ?? first)?.record;
+  return log.branches.get(name ?? "") ?? first;
 }
 
 function viewAt(log: SessionLog, indexOf: IndexOf, at: RestorePoint | undefined): View {

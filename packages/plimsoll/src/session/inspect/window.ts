@@ -34,7 +34,7 @@ export function createPictures(world: PictureWorld): Pictures {
   // Sketches are kept per wire, because the same bytes can mean something else on another wire.
   const byWire = new Map<string, Sketches>();
   const replaced: ReplacedMessages = noneLearned();
-  const take = async (session: string, options: PictureOptions): Promise<WindowPicture> => {
+  const take = async (session: string, options: PictureOptions): Promise<Drawn> => {
     const place = await placeOf(world, session, options);
     const { wire, nodes, log, view } = place;
     const inner = view.expansions.flatMap((expansion) =>
@@ -52,13 +52,20 @@ export function createPictures(world: PictureWorld): Pictures {
         view.replacements.has(index) ? replaced.get(replacedKey(place, index)) : undefined,
     });
   };
+  const scaled = async (session: string, options: PictureOptions): Promise<WindowPicture> => {
+    const drawn = await take(session, options);
+    if (options.at === undefined || drawn.size !== undefined) return toSize(drawn, drawn);
+    // The size of an earlier view is not remembered, so it is drawn to the scale of the current one.
+    const { at: _, ...now } = options;
+    return toSize(drawn, await take(session, { ...now, branch: drawn.picture.branch }));
+  };
   // Callers that ask for the same picture at the same time share one result. The map never has more entries than there are
   // waiting callers.
   const underWay = new Map<string, Promise<WindowPicture>>();
   return (session, options = {}) => {
     const key = JSON.stringify([session, options]);
     const taken =
-      underWay.get(key) ?? take(session, options).finally(() => void underWay.delete(key));
+      underWay.get(key) ?? scaled(session, options).finally(() => void underWay.delete(key));
     underWay.set(key, taken);
     return taken;
   };
@@ -78,16 +85,65 @@ interface Learned {
   readonly replacedAt: (index: number) => Replaced | undefined;
 }
 
-function draw(place: Place, learned: Learned): WindowPicture {
-  const { session, branch, lastTurn, nodes, view } = place;
-  const units = [...headUnits(place, learned), ...conversationUnits(place, learned)];
-  const tokens = units.reduce((sum, unit) => sum + unit.tokens, 0);
-  const taken = units.reduce(
-    (sum, unit) => sum + Math.max(0, (unit.originalTokens ?? unit.tokens) - unit.tokens),
-    0,
-  );
-  const { priority } = lastTurn ?? {};
+/** A picture whose units are counted one by one, and the known size of the whole window. */
+interface Drawn {
+  readonly picture: WindowPicture;
+  readonly size: number | undefined;
+  readonly place: Place;
+}
+
+/**
+ * The picture with units that add up to the known size of the window. `measured` is a picture of the same conversation whose size
+ * is known.
+ */
+function toSize({ picture, place }: Drawn, measured: Drawn): WindowPicture {
+  const { size, picture: counted } = measured;
+  const factor = size === undefined || counted.tokens === 0 ? 1 : size / counted.tokens;
+  const units = scaledUnits(picture.units, factor);
+  const tokens = sumOf(units);
   return {
+    ...picture,
+    tokens,
+    ...cachedIn(units, place.view.edits, place.lastTurn),
+    takenOutTokens: units.reduce(
+      (sum, unit) => sum + Math.max(0, (unit.originalTokens ?? unit.tokens) - unit.tokens),
+      0,
+    ),
+    units,
+  };
+}
+
+/** Rounds the end of each segment, not its length, so that no rounding adds up. */
+function scaledUnits(units: readonly WindowUnit[], factor: number): readonly WindowUnit[] {
+  if (factor === 1) return units;
+  let counted = 0;
+  return units.map((unit) => {
+    const segments = unit.segments.map(({ kind, tokens }) => {
+      const start = Math.round(counted * factor);
+      counted += tokens;
+      return { kind, tokens: Math.round(counted * factor) - start };
+    });
+    const { originalTokens } = unit;
+    return {
+      ...unit,
+      segments,
+      tokens: sumOf(segments),
+      ...(originalTokens === undefined
+        ? {}
+        : { originalTokens: Math.round(originalTokens * factor) }),
+    };
+  });
+}
+
+function sumOf(parts: readonly { readonly tokens: number }[]): number {
+  return parts.reduce((sum, { tokens }) => sum + tokens, 0);
+}
+
+function draw(place: Place, learned: Learned): Drawn {
+  const { session, branch, lastTurn, size } = place;
+  const units = [...headUnits(place, learned), ...conversationUnits(place, learned)];
+  const { priority } = lastTurn ?? {};
+  const picture: WindowPicture = {
     session,
     branch,
     model: lastTurn?.model ?? "",
@@ -95,31 +151,35 @@ function draw(place: Place, learned: Learned): WindowPicture {
     ...(lastTurn?.isWindowGuess === true ? { isWindowGuess: true } : {}),
     limit: lastTurn?.limit ?? 0,
     ...(lastTurn?.headTokens === undefined ? {} : { headTokens: lastTurn.headTokens }),
-    tokens,
+    ...(lastTurn?.windowLimit === undefined ? {} : { windowLimit: lastTurn.windowLimit }),
+    tokens: sumOf(units),
     certainty: lastTurn?.measurement.certainty ?? "estimate",
-    ...cachedIn(units, view.edits, lastTurn),
     ...(priority === undefined ? {} : { priority }),
-    takenOutTokens: nodes.length === 0 ? 0 : taken,
+    takenOutTokens: 0,
     units,
   };
+  return { picture, size, place };
 }
 
 /**
  * The preamble of the last turn. If the wire has the system prompt or the tools among the messages, they are shown there instead.
+ * Only the leading system messages are part of the measured system prompt. Later ones are part of the conversation.
  */
 function headUnits(
   { lastTurn, nodes, scale }: Place,
   { sketchOf: sketch }: Learned,
 ): readonly WindowUnit[] {
   const { system = 0, skills = 0, tools = 0 } = lastTurn?.measurement ?? {};
-  const among = (kind: "system" | "tools"): number =>
-    nodes
+  const split = nodes.findIndex(({ role }) => role !== "system");
+  const leading = nodes.slice(0, split < 0 ? nodes.length : split);
+  const among = (some: readonly NodeRecord[], kind: "system" | "tools"): number =>
+    some
       .filter((node) => node.role === "system" && sketch(node).shares[0]?.kind === kind)
       .reduce((sum, node) => sum + shownTokens(node.tokens, scale), 0);
   const head = [
-    { kind: "system", tokens: system - among("system"), begins: "System prompt" },
+    { kind: "system", tokens: system - among(leading, "system"), begins: "System prompt" },
     { kind: "skills", tokens: skills, begins: "Skills" },
-    { kind: "tools", tokens: tools - among("tools"), begins: "Tools" },
+    { kind: "tools", tokens: tools - among(nodes, "tools"), begins: "Tools" },
   ] as const;
   return head
     .filter(({ tokens }) => tokens > 0)

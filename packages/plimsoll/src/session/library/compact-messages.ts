@@ -1,6 +1,5 @@
 /** Compacts a list of messages once, outside any session. Plimsoll records nothing and creates no handles. */
 
-import { sameScale } from "../../budget/token-scale.ts";
 import type { Count } from "../../budget/tokenizer.ts";
 import { PlimsollError } from "../../message/error.ts";
 import type { JsonObject } from "../../message/json.ts";
@@ -75,7 +74,7 @@ export async function compactOnce(world: OneOffWorld, task: OneOffTask): Promise
     strategies: compaction.strategies,
     failures: compaction.failures,
     receipt: async () => {
-      const report = { reason: "by hand", start, milliseconds, scale: sameScale };
+      const report = { reason: "by hand", start, milliseconds, shown: (tokens: number) => tokens };
       return { ...(await receiptOf(without, draft, compaction, report)), handles: [] };
     },
   };

@@ -128,12 +128,14 @@ export function announce(log: SessionLog, event: PlimsollEvent): void {
 }
 
 export function announceSession(log: SessionLog, agent: string | undefined, at: number): void {
-  const { id: session, wire } = log.record;
+  const { id: session, wire, client, folder } = log.record;
   announce(log, {
     type: "session-start",
     session,
     at,
     wire,
+    ...(client === undefined ? {} : { client }),
+    ...(folder === undefined ? {} : { folder }),
     ...(agent === undefined ? {} : { agent }),
   });
 }

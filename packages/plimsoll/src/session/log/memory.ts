@@ -26,6 +26,15 @@ export interface ProviderMemory {
   readonly caches?: readonly KnownCache[];
   /** Number of messages in the last request that a provider answered. */
   readonly sentLength?: number;
+  /** The size of the window, as every screen shows it (session/measure/window-size.ts). Absent in memories of earlier versions. */
+  readonly size?: RememberedSize;
+}
+
+export interface RememberedSize {
+  readonly tokens: number;
+  /** The last message and the last edit of the branch when it had this size. */
+  readonly tip: number | null;
+  readonly edit: number;
 }
 
 /** What a branch remembers about past compactions and about compactions that are due. */
@@ -158,6 +167,7 @@ export type BranchNote =
   /** The provider has counted a request. `basis` is undefined if that count is implausible. */
   | { readonly kind: "counted"; readonly basis: Basis | undefined }
   | { readonly kind: "owes"; readonly debtUsd: number }
+  | { readonly kind: "sized"; readonly size: RememberedSize }
   | EndedNote;
 
 /** A turn has ended. */
@@ -229,6 +239,8 @@ export function afterNote(memory: BranchMemory, note: BranchNote): BranchMemory 
       return note.basis === undefined ? without(memory, "basis") : { ...memory, basis: note.basis };
     case "owes":
       return { ...memory, debtUsd: note.debtUsd };
+    case "sized":
+      return { ...memory, size: note.size };
     case "ended":
       return afterTurn(memory, note);
   }

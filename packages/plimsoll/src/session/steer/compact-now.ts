@@ -1,6 +1,6 @@
 /** Compaction and fresh starts by hand, on a conversation in the store. */
 
-import { inOwnTokens, shownTokens, type TokenScale } from "../../budget/token-scale.ts";
+import { inOwnTokens, type TokenScale } from "../../budget/token-scale.ts";
 import { truncateKeeping } from "../../compact/strategies/truncate.ts";
 import type { Keep } from "../../compact/units/truncation-range.ts";
 import { PlimsollError } from "../../message/error.ts";
@@ -19,8 +19,14 @@ import { remember, rememberInSession } from "../log/log.ts";
 import { viewOf } from "../log/path.ts";
 import { recordError } from "../log/report.ts";
 import { scaleOf } from "../measure/branch-counters.ts";
+import { rememberSize, sizeAfterChange } from "../measure/window-size.ts";
 import type { TurnContext } from "../turn/context.ts";
-import { type DraftWorld, type StoredPlace, storedDraft } from "./draft-from-store.ts";
+import {
+  type DraftWorld,
+  type SteerContext,
+  type StoredPlace,
+  storedDraft,
+} from "./draft-from-store.ts";
 
 export interface CompactOptions {
   /** How much to keep of the middle of the conversation. Set either `keep` or `budget`, not both. */
@@ -137,9 +143,10 @@ async function applyNow(
   const start = await sizeView(context.facts, draft, viewOf(place.log, place.branch, draft.path));
   const limit = place.lastTurn?.limit ?? guardOf(context, draft).limit;
   const scale = scaleOf(place.branch.record);
+  const shown = await sizes(context, place, start);
   const room = { limit: Math.floor(inOwnTokens(limit, scale)), head: headOf(draft, start), scale };
   const figuresOf = ({ measured }: Sized): Pick<PhaseReport, "tokens" | "limit"> => ({
-    tokens: shownTokens(measured.total, scale),
+    tokens: shown(measured.total),
     limit,
   });
   const startedAt = context.now();
@@ -156,18 +163,37 @@ async function applyNow(
     await context.watch?.(draft, { phase: "success", ...figuresOf(start), isSame: true });
     throw failure;
   }
-  const milliseconds = context.now() - startedAt;
+  rememberSize(place, shown(compaction.sized.measured.total));
+  await context.saver.save(place.log);
   await context.watch?.(draft, {
     phase: options.begins === "recovery" ? "handover" : "success",
     ...figuresOf(compaction.sized),
     isSame: false,
   });
-  const { reason } = options;
-  reportCompaction(context, draft, compaction, { reason, start, milliseconds, scale });
-  return doneWith(draft, start, compaction, scale);
+  reportCompaction(context, draft, compaction, {
+    reason: options.reason,
+    start,
+    milliseconds: context.now() - startedAt,
+    shown,
+  });
+  return doneWith(draft, start, compaction, shown);
 }
 
-type ApplyWorld = ReportWorld & DraftWorld & Pick<TurnContext, "config">;
+/** Returns a function that gives the size of the window for a size in Plimsoll's own tokens. */
+async function sizes(
+  { picture }: Pick<SteerContext, "picture">,
+  { log, branch }: StoredPlace,
+  { measured }: Sized,
+): Promise<(ownTokens: number) => number> {
+  const { tokens } = await picture(log.record.id, { branch: branch.record.id });
+  const scale = scaleOf(branch.record);
+  return (after) => sizeAfterChange(tokens, { before: measured.total, after }, scale);
+}
+
+type ApplyWorld = ReportWorld &
+  DraftWorld &
+  Pick<TurnContext, "config"> &
+  Pick<SteerContext, "picture">;
 
 /** Size of the fixed part, which no compaction takes out, as Plimsoll counts tokens. */
 function headOf(draft: Draft, { measured: { total, conversation } }: Sized): number {
@@ -199,15 +225,15 @@ function doneWith(
   { path }: Draft,
   start: Sized,
   { edits, strategies, sized }: Compaction,
-  scale: TokenScale,
+  shown: (ownTokens: number) => number,
 ): CompactionDone {
   const visibleCount = ({ view }: Sized): number =>
     view.gaps.reduce((left, { first, last }) => left - (last - first + 1), path.length);
   return {
     edits: edits.map(({ seq }) => seq),
     strategies,
-    tokensBefore: shownTokens(start.measured.total, scale),
-    tokensAfter: shownTokens(sized.measured.total, scale),
+    tokensBefore: shown(start.measured.total),
+    tokensAfter: shown(sized.measured.total),
     messagesBefore: visibleCount(start),
     messagesAfter: visibleCount(sized),
   };

@@ -36,10 +36,7 @@ export interface StoredPlace {
 }
 
 export interface ReadableView {
-  readonly branch: string;
   readonly messages: readonly JsonValue[];
-  readonly tokens: number;
-  readonly limit: number | null;
 }
 
 /** The services for reading a conversation from the store. */
@@ -103,12 +100,6 @@ function wireOf(log: SessionLog): Wire {
 
 export async function readableView(context: DraftWorld, place: StoredPlace): Promise<ReadableView> {
   const draft = await storedDraft(context, place);
-  const { view, lastTurn, branch } = place;
-  const { patches, measured } = await sizeView(context.facts, draft, view);
-  return {
-    branch: branch.record.id,
-    messages: patchList(messagesOf(draft.path), patches, decodeMessage),
-    tokens: measured.conversation,
-    limit: lastTurn?.limit ?? null,
-  };
+  const { patches } = await sizeView(context.facts, draft, place.view);
+  return { messages: patchList(messagesOf(draft.path), patches, decodeMessage) };
 }

@@ -3,7 +3,6 @@
  * Content that comes back into the view is pinned, so that the next turn does not take it out again.
  */
 
-import { shownTokens } from "../../budget/token-scale.ts";
 import { type Edit, type EditAction, ownTools } from "../../message/edit.ts";
 import { PlimsollError } from "../../message/error.ts";
 import type { ViewSteeredEvent } from "../../message/event.ts";
@@ -22,9 +21,9 @@ import { looseChainOf, remember } from "../log/log.ts";
 import { anchorOf, indexOn, lastTouched, type Path, pathOfBranch, viewWith } from "../log/path.ts";
 import { foldView, isAnchoredOn, madeSince, revertedIn, type View } from "../log/view.ts";
 import { scaleOf } from "../measure/branch-counters.ts";
+import { rememberSize, sizeAfterChange } from "../measure/window-size.ts";
 import { type CompactionDone, type CompactOptions, compactNow, resetNow } from "./compact-now.ts";
 import {
-  type DraftWorld,
   type ReadableView,
   readableView,
   type SteerContext,
@@ -34,10 +33,13 @@ import {
 import { checkRoom, type SteeredSize } from "./room.ts";
 import { diffViews, type ViewDiff } from "./view-diff.ts";
 
-export interface Steered {
-  readonly branch: string;
+export interface Steered extends WindowNow {
   readonly edits: readonly number[];
-  /** Size of the next request as the provider counts it, including system prompt and tools. */
+}
+
+export interface WindowNow {
+  readonly branch: string;
+  /** Size of the window as the provider counts it, including system prompt and tools. */
   readonly tokens: number;
   readonly limit: number | null;
 }
@@ -77,7 +79,8 @@ export interface Steering {
   reset(session: string, options: ResetOptions & { readonly branch?: string }): Promise<Compacted>;
   /** Makes the next turn start afresh. */
   milestone(session: string, options: ResetOptions & { readonly branch?: string }): Promise<void>;
-  view(session: string, branch?: string): Promise<ReadableView>;
+  /** The messages as the model sees them, and the size of the whole window. */
+  view(session: string, branch?: string): Promise<ReadableView & WindowNow>;
   /** Compares the view at one point with the view at another point, or with the current view. */
   diff(
     session: string,
@@ -112,13 +115,19 @@ export function createSteering(context: SteerContext): Steering {
     checkpoint: (session, { label = "", branch }) =>
       one(session, async () => {
         const place = await at(session, branch);
-        const made = await append(context, place, "checkpoint", [{ kind: "checkpoint", label }]);
+        const made = await append(context, place, {
+          action: "checkpoint",
+          actions: [{ kind: "checkpoint", label }],
+        });
         return { id: `cp_${made[0]?.seq ?? 0}` };
       }),
     pin: (session, options) =>
       one(session, async () => {
         const place = await at(session, options.branch);
-        const made = await append(context, place, "pin", [pinAction(place, options)]);
+        const made = await append(context, place, {
+          action: "pin",
+          actions: [pinAction(place, options)],
+        });
         return { ...(await steered(context, place, made)), id: made[0]?.seq ?? 0 };
       }),
     release: (session, { pin }) =>
@@ -129,7 +138,10 @@ export function createSteering(context: SteerContext): Steering {
         );
         if (pinned === undefined)
           throw unknownPoint(`There is no active pin ${pin}. GET …/edits lists them.`);
-        const made = await append(context, place, "release", [{ kind: "revert", edit: pin }]);
+        const made = await append(context, place, {
+          action: "release",
+          actions: [{ kind: "revert", edit: pin }],
+        });
         return steered(context, place, made);
       }),
     compact: (session, options) =>
@@ -152,7 +164,10 @@ export function createSteering(context: SteerContext): Steering {
         remember(place.branch, { kind: "wants-recovery", ...options });
         await context.saver.save(place.log);
       }),
-    view: async (session, branch) => readableView(context, await at(session, branch)),
+    view: async (session, branch) => {
+      const place = await at(session, branch);
+      return { ...(await readableView(context, place)), ...(await sizeNow(context, place)) };
+    },
     diff: async (session, { from, to, branch }) => {
       const place = await at(session, branch);
       const edits = editsOn(place);
@@ -273,14 +288,19 @@ async function steer(
   const { log, path, view } = place;
   const drafts = draftEdits(context, place, action, reverts);
   const after = viewWith(log, path, drafts);
-  checkRoom(context, place, await measureWith(context, place, after));
+  const size = await measureWith(context, place, after);
+  checkRoom(context, place, size);
   const pins = new Map(
     view.edits
       .filter((edit) => !after.edits.includes(edit))
       .flatMap((edit) => pinFor(edit.action))
       .map((pin) => [JSON.stringify(pin), pin]),
   );
-  const made = await append(context, place, action, [...reverts, ...pins.values()]);
+  const made = await append(context, place, {
+    action,
+    actions: [...reverts, ...pins.values()],
+    tokens: size.tokens,
+  });
   return steered(context, { ...place, view: after }, made);
 }
 
@@ -325,18 +345,27 @@ function draftEdits(
   return numbered(log, edits);
 }
 
+interface Appending {
+  readonly action: ViewSteeredEvent["action"];
+  readonly actions: readonly EditAction[];
+  /** Size of the window afterwards. Undefined if it stays the same. */
+  readonly tokens?: number;
+}
+
 async function append(
   context: SteerContext,
   place: Place,
-  action: ViewSteeredEvent["action"],
-  actions: readonly EditAction[],
+  { action, actions, tokens: known }: Appending,
 ): Promise<readonly Edit[]> {
-  const { log, branch } = place;
+  const { log, branch, lastTurn } = place;
   if (place.path.length === 0)
     throw new PlimsollError("NOTHING_TO_DO", "There is nothing in this session yet.", {
       status: 409,
     });
+  const tokens = known ?? (await sizeNow(context, place)).tokens;
   const edits = draftEdits(context, place, action, actions);
+  // If the store fails, these edits are not made, and the remembered size belongs to no view.
+  rememberSize(place, tokens, edits.at(-1)?.seq);
   const saved = await commitEdits(context, log, edits, {
     event: {
       type: "view-steered",
@@ -345,6 +374,7 @@ async function append(
       branch: branch.record.id,
       action,
       edits: edits.map(({ seq }) => seq),
+      ...(lastTurn === undefined ? {} : { tokens, limit: lastTurn.limit }),
     },
   });
   if (saved === "stored") return edits;
@@ -353,38 +383,17 @@ async function append(
   });
 }
 
-/**
- * Measures a view. Starts from the size of the last turn, then adds the messages since that turn and the difference between this
- * view and the view of that turn.
- */
-async function measureWith(context: DraftWorld, place: Place, other: View): Promise<SteeredSize> {
-  const { path, lastTurn } = place;
+/** The size of the window with another view: its size now, and the difference between the two views. */
+async function measureWith(context: SteerContext, place: Place, other: View): Promise<SteeredSize> {
   const draft = await storedDraft(context, place);
-  const sent = await sizeView(context.facts, draft, viewSent(place));
+  const now = await sizeView(context.facts, draft, place.view);
   const wanted = await sizeView(context.facts, draft, other);
-  const tooMany = Math.max(0, wanted.media - draft.targets[0].media.maxCount);
-  const since = behindLastRequest(place);
-  if (lastTurn?.tokensAfter === undefined || since === 0)
-    return { tokens: wanted.measured.total, tooMany };
-  const addedTokens = path.sumOf({ first: since, last: path.length - 1 }).tokens;
-  const more = addedTokens + wanted.measured.total - sent.measured.total;
+  const { tokens } = await sizeNow(context, place);
+  const change = { before: now.measured.total, after: wanted.measured.total };
   return {
-    tokens: lastTurn.tokensAfter + shownTokens(more, scaleOf(place.branch.record)),
-    tooMany,
+    tokens: sizeAfterChange(tokens, change, scaleOf(place.branch.record)),
+    tooMany: Math.max(0, wanted.media - draft.targets[0].media.maxCount),
   };
-}
-
-/** The view of the last turn, whose size is known. Later changes by hand are not included. */
-function viewSent({ log, path, lastTurn }: Place): View {
-  const sent = log.edits.filter(({ at }) => at <= (lastTurn?.endedAt ?? 0));
-  return foldView(indexOn(path, log), sent);
-}
-
-/** Index of the first message that was not in the last request. 0 if the last message of that request is not on this path. */
-function behindLastRequest({ path, lastTurn }: Place): number {
-  let since = path.length;
-  while (since > 0 && path.seqAt(since - 1) !== lastTurn?.requestTip) since--;
-  return since;
 }
 
 async function steered(
@@ -398,7 +407,7 @@ async function steered(
 async function sizeNow(
   { picture }: SteerContext,
   { log, branch, lastTurn }: Place,
-): Promise<Pick<Steered, "branch" | "tokens" | "limit">> {
+): Promise<WindowNow> {
   const { id } = branch.record;
   const { tokens } = await picture(log.record.id, { branch: id });
   return { branch: id, tokens, limit: lastTurn?.limit ?? null };

@@ -24,11 +24,12 @@ import { announce, appendMessages, type Tip } from "../log/append.ts";
 import { type LogMessage, moveTip, pathTo, remember, type SessionLog } from "../log/log.ts";
 import { reportDegraded } from "../log/report.ts";
 import type { LogSaver, Saved } from "../log/save.ts";
-import { countersAfter } from "../measure/branch-counters.ts";
+import { countersAfter, scaleOf } from "../measure/branch-counters.ts";
 import { type Calibrations, noteTaken, takeBasis } from "../measure/calibrations.ts";
 import { storedPreamble } from "../measure/preamble.ts";
 import type { PricesOf } from "../measure/prices.ts";
 import type { Targets } from "../measure/target.ts";
+import { rememberSize, sizeAfterTurn } from "../measure/window-size.ts";
 import { sumUsage } from "./inner-rounds.ts";
 import { expandAnswer, type RecordingWorld, type SentTurn } from "./record-inner-rounds.ts";
 
@@ -88,6 +89,7 @@ export async function endTurn(
   log.record = { ...log.record, updatedAt: endedAt };
   const record = recordOf(sent, result, endedAt);
   branch.record = { ...branch.record, counters: countersOf(sent, record, answerTokens) };
+  const windowTokens = noteSize(sent, usage, answerTokens);
   noteTurn(world, branch, fitted, {
     usage: sent.rounds?.usages.at(-1) ?? usage,
     ...(usage === undefined ? {} : { sentLength: draft.path.length }),
@@ -106,8 +108,13 @@ export async function endTurn(
     status: record.status,
     measurement: fitted.measurement,
     tokensBefore: fitted.tokensBefore,
+    ...(placed.relation === "new" && log.record.title !== undefined
+      ? { title: log.record.title }
+      : {}),
+    windowTokens,
     limit: record.limit,
     ...(record.headTokens === undefined ? {} : { headTokens: record.headTokens }),
+    ...(record.windowLimit === undefined ? {} : { windowLimit: record.windowLimit }),
     window: record.window,
     ...(record.isWindowGuess === true ? { isWindowGuess: true } : {}),
     ...(record.priority === undefined ? {} : { priority: record.priority }),
@@ -127,6 +134,26 @@ export async function endTurn(
     contextPct: Math.round((fitted.tokensAfter / Math.max(1, record.limit)) * 100),
   }));
   return world.saver.save(log);
+}
+
+/** Remembers the size of the window after this turn, unless another turn of the branch is still running. */
+function noteSize(
+  { placed, fitted, rounds }: SentTurn,
+  usage: Usage | undefined,
+  answerTokens: number,
+): number {
+  const { branch } = placed;
+  const size = sizeAfterTurn(
+    {
+      requestTokens: fitted.measurement.total,
+      reportedTokens: usage && branch.memory.basis?.inputTokens,
+      lookedUpTokens: rounds?.reported?.lookedUpTokens ?? 0,
+      answerTokens,
+    },
+    scaleOf(branch.record),
+  );
+  if (branch.inFlight === 0) rememberSize(placed, size);
+  return size;
 }
 
 /** Maximum length of an error message in characters. The rest is cut off. */
@@ -340,6 +367,7 @@ function recordOf(sent: SentTurn, result: TurnResult, endedAt: number): TurnReco
     tokensAfter: fitted.tokensAfter,
     limit: fitted.limit,
     ...(fitted.headTokens === undefined ? {} : { headTokens: fitted.headTokens }),
+    ...(fitted.windowLimit === undefined ? {} : { windowLimit: fitted.windowLimit }),
     window: target.limit.window,
     ...(shortened === undefined ? {} : { shortened }),
     ...(target.limit.windowSource === "fallback" ? { isWindowGuess: true } : {}),

@@ -3,7 +3,9 @@
 import { errorMessage, PlimsollError } from "../../message/error.ts";
 import type { Fitted } from "../fit/last-resort.ts";
 import { reportDegraded } from "../log/report.ts";
+import { rememberSize } from "../measure/window-size.ts";
 import type { OpenTurn } from "./context.ts";
+import { nameSession } from "./name-session.ts";
 import type { Unended } from "./open-turns.ts";
 import type { TurnServices } from "./services.ts";
 
@@ -69,6 +71,8 @@ export function announceStart(
     turn,
     who: { priority },
   } = draft;
+  rememberSize(placed, fitted.measurement.total);
+  nameSession(draft);
   bus.emit({
     tenant: placed.log.record.tenant,
     event: {
