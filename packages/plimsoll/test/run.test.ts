@@ -157,6 +157,16 @@ describe("an agent", () => {
     );
   });
 
+  test("has a session with a title, and the folder where it worked", async () => {
+    await run(["claude"], { WORDS: "Grease the crane, please." });
+    const { stdout } = await plimsoll(["sessions", "--json"]);
+    const { items } = JSON.parse(stdout) as { readonly items: readonly JsonObject[] };
+    expect(items[0]).toMatchObject({
+      title: "Grease the crane, please.",
+      folder: "the-crane-s-project",
+    });
+  });
+
   test("that asks nothing is told so", async () => {
     const { stderr, code } = await run(["claude"], { ASKS: "0" });
     expect({ code, stderr }).toEqual({

@@ -47,20 +47,21 @@ describe.each(["claude-code", "claude-code-opus", "codex", "goose"])("%s", (agen
 
 describe("the limit and the window of Claude Code", () => {
   test.each([
-    ["without a budget", undefined],
+    ["with the whole window", "window"],
     ["with a budget", 100_000],
+    ["with the usual budget", 200_000],
   ])("%s, the picture says what the window alone would allow", async (_, budget) => {
     const replay = await replayAgent({
       agent: "claude-code",
       windowTokens: 1_000_000,
-      ...(budget === undefined ? {} : { config: { agent: { context_budget: budget } } }),
+      ...(budget === 200_000 ? {} : { config: { agent: { context_budget: budget } } }),
     });
     try {
       const { limit, windowLimit, window } = await replay.service.api<Picture>(
         `/api/sessions/${replay.session}/window`,
       );
       expect(window).toBe(1_000_000);
-      if (budget === undefined) {
+      if (budget === "window") {
         expect(windowLimit).toBeUndefined();
         expect(limit).toBeGreaterThan(900_000);
       } else {

@@ -195,7 +195,10 @@ async function receive(
       wire: wires[route.wire],
       body: body.json,
       ...(route.model === undefined ? {} : { model: route.model }),
-      hints: readHints(request.headers),
+      hints: {
+        ...readHints(request.headers),
+        ...(route.run === undefined ? {} : { folder: route.run.folder }),
+      },
       ...switches,
       ...(route.run === undefined ? {} : { run: route.run.id }),
       headers: decidingHeaders(wires[route.wire], request),
