@@ -21,7 +21,7 @@ const valuesOf = (changed: Partial<CostReport>): readonly string[] =>
 
 test("the figures say what was saved and what came from the cache", () => {
   expect(valuesOf({})).toEqual(["24", "250,000", "$1.25", "86%"]);
-  expect(figuresOf(cost)[1]?.note).toBe("20% of the clients' tokens");
+  expect(figuresOf(cost)[1]?.note).toBe("20% of what the windows would have taken");
 });
 
 test("what is not known is said to be, and is never zero", () => {

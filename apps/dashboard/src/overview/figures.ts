@@ -26,7 +26,7 @@ export function figuresOf(cost: CostReport): readonly Figure[] {
       note:
         sum === 0
           ? "nothing was sent yet"
-          : `${share(cost.savedTokens / sum)} of the clients' tokens`,
+          : `${share(cost.savedTokens / sum)} of what the windows would have taken`,
     },
     {
       label: "Money saved",
