@@ -225,6 +225,23 @@ describe("an agent", () => {
     expect(await readdir(join(home, ".plimsoll", "runs"))).toEqual([]);
   });
 
+  test("whose run is killed leaves nothing behind after the next one, and no settings changed", async () => {
+    const file = join(home, ".cline", "data", "settings", "providers.json");
+    await mkdir(dirname(file), { recursive: true });
+    await writeFile(file, '{ "version": 1, "providers": {} }');
+    const killed = start(["run", "--port", "0", "--", "cline"], { ASKS: "1", WAITS: "1" });
+    await eventually(RUN_LIMIT_MS, "the agent", () =>
+      Promise.resolve(killed.said.stdout.includes("waiting") ? true : undefined),
+    );
+    killed.child.kill("SIGKILL");
+    killed.child.stdin?.end("\n");
+    await killed.ended;
+    expect(await readdir(join(home, ".plimsoll", "runs"))).toHaveLength(1);
+    await run(["claude"], { ASKS: "0" });
+    expect(await readdir(join(home, ".plimsoll", "runs"))).toEqual([]);
+    expect(await readFile(file, "utf8")).toBe('{ "version": 1, "providers": {} }');
+  });
+
   test("under another name is started with --as", async () => {
     const ran = await plimsoll(["run", "--port", "0", "--as", "claude", "--", "my-claude"], {
       ASKS: "0",

@@ -11,6 +11,7 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   rmSync,
   writeFileSync,
@@ -22,6 +23,7 @@ import { type Flags, loadSettings } from "../../config/config.ts";
 import { openDataFolder } from "../../config/data-folder.ts";
 import { PlimsollError } from "../../message/error.ts";
 import { runPath } from "../../message/run-mark.ts";
+import { isAlive } from "../../store/whole-file.ts";
 import { harmless } from "../../text/unseen.ts";
 import { type Agent, agentOf, type Pointing, refuseOtherWays, withoutProxy } from "./agents.ts";
 import { findOrStart } from "./find-or-start.ts";
@@ -114,11 +116,17 @@ function isExecutable(file: string): boolean {
   }
 }
 
-/** Files for the agent. They are below the data folder, because they may name an address with a token. */
+/**
+ * A folder for the agent's files. It is below the data folder, because the files may contain the agent's keys. Folders of runs
+ * that were killed are removed: each is named after its process.
+ */
 function makeRunFolder(data: string): string {
   const parent = join(data, "runs");
   mkdirSync(parent, { recursive: true, mode: 0o700 });
-  return mkdtempSync(join(parent, "run-"));
+  for (const name of readdirSync(parent))
+    if (!isAlive(Number.parseInt(name, 10)))
+      rmSync(join(parent, name), { recursive: true, force: true });
+  return mkdtempSync(join(parent, `${process.pid}-`));
 }
 
 /**
