@@ -137,7 +137,8 @@ describe("errors", () => {
     expect(reset.status).toBe(200);
     const row = page.locator("main li", { hasText: "The crane is out of order." });
     await row.getByText("RECOVERY_TRIGGERED").waitFor();
-    await row.getByRole("link", { name: "broken" }).click();
+    await row.getByRole("link").first().click();
+    await page.locator("header .name").getByText("broken").waitFor();
     await page.getByRole("link", { name: "Archive", exact: true }).click();
     const own = page.getByRole("region", { name: "Errors of this session" });
     await own.getByText("The crane is out of order.").waitFor();
