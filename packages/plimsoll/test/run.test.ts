@@ -56,7 +56,12 @@ let project: string;
 const children = new Set<ChildProcess>();
 
 beforeAll(async () => {
-  upstream = await startUpstream({ script: () => reply(text("It is.")) });
+  upstream = await startUpstream({
+    script: ({ body }) =>
+      JSON.stringify(body).includes("refuse this")
+        ? { kind: "failure", status: 401, body: { error: { message: "Missing bearer token" } } }
+        : reply(text("It is.")),
+  });
   home = await realpath(await makeDataFolder());
   project = join(home, "the crane's project");
   await mkdir(project);
@@ -165,6 +170,11 @@ describe("an agent", () => {
       title: "Grease the crane, please.",
       folder: "the-crane-s-project",
     });
+  });
+
+  test("whose requests fail hears how many, and nothing of tokens sent", async () => {
+    const { stderr } = await run(["claude"], { WORDS: "refuse this" });
+    expect(stderr).toMatch(/^plimsoll: 1 request failed\. See http/m);
   });
 
   test("that asks nothing is told so", async () => {
@@ -290,6 +300,15 @@ describe("the service", () => {
     );
     child.stdin?.write("go on\n");
     expect(await ended).toMatchObject({ code: 0, stderr: expect.stringMatching(/turns?, /) });
+  });
+
+  test("that runs with another configuration is not used in silence", async () => {
+    await run(["claude"]);
+    const other = join(home, "other.yaml");
+    await writeFile(other, "{}");
+    const { code, stderr } = await plimsoll(["run", "--config", other, "--", "claude"]);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/already running, with the configuration .* Run `plimsoll stop` first/);
   });
 
   test("ends when it is stopped, and says so; a second stop finds none", async () => {

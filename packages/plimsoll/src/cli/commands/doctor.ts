@@ -112,9 +112,11 @@ function checkFolder({ data }: Settings): Finding {
       message: `${data} does not exist yet; \`plimsoll serve\` creates it`,
     };
   const [notice] = noticesOf(data, statSync(data));
-  if (notice !== undefined) return { check, isGood: false, message: notice };
   const token = process.env["PLIMSOLL_TOKEN"] ? "PLIMSOLL_TOKEN" : join(data, "token");
-  return { check, isGood: true, message: `${data}; the owner's token is in ${token}` };
+  const where = `The owner's token is in ${token}`;
+  return notice === undefined
+    ? { check, isGood: true, message: `${data}. ${where}` }
+    : { check, isGood: false, message: `${notice} ${where}` };
 }
 
 async function checkStore(settings: Settings): Promise<Finding> {

@@ -64,6 +64,9 @@ function settingsFor(base: string): Readonly<Record<string, ClientSettings>> {
   };
 }
 
+/** Names of programs that differ from the name of their client. */
+const programs: ReadonlyMap<string, string> = new Map([["claude", "claude-code"]]);
+
 export const clients: readonly string[] = Object.keys(settingsFor(""));
 
 export async function printEnvironment(
@@ -71,7 +74,8 @@ export async function printEnvironment(
   flags: Flags & { readonly json?: boolean },
 ): Promise<void> {
   const { port, config } = loadSettings(flags, process.env);
-  const settings = new Map(Object.entries(settingsFor(`http://127.0.0.1:${port}`))).get(client);
+  const name = programs.get(client) ?? client;
+  const settings = new Map(Object.entries(settingsFor(`http://127.0.0.1:${port}`))).get(name);
   if (settings === undefined) {
     throw new PlimsollError(
       "USAGE",
@@ -80,7 +84,7 @@ export async function printEnvironment(
   }
   // Only this command needs the catalogue of models, and every command loads this file.
   const { usualLimits } = await import("../console/known-limits.ts");
-  const vendors = usualVendors[client] ?? allVendors;
+  const vendors = usualVendors[name] ?? allVendors;
   const limits = vendors.flatMap((vendor) => usualLimits(config, vendor));
   if (flags.json === true) console.log(JSON.stringify({ ...settings, limits }));
   else console.log([...limits.map((limit) => `# limit ${limit}`), render(settings)].join("\n"));

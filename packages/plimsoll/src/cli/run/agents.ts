@@ -186,7 +186,7 @@ export function agentOf(program: string, as: string | undefined): Agent & { read
   if (agent !== undefined) return { ...agent, key };
   throw new PlimsollError(
     "USAGE",
-    `Plimsoll does not know how to start "${key}". It knows ${agentPrograms.join(", ")}. If your program is one of these under another name, add --as NAME. For any other agent, set its base URL yourself: \`plimsoll env\` shows the addresses.`,
+    `Plimsoll does not know how to start "${key}". It knows ${agentPrograms.join(", ")}. If your program is one of these under another name, add --as NAME. For any other agent, set its base URL to the address of \`plimsoll serve\`; OpenAI clients need /v1 behind it.`,
   );
 }
 

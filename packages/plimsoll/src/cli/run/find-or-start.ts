@@ -34,7 +34,14 @@ const otherMs = 3000;
 export async function findOrStart(options: StartOptions): Promise<FoundService> {
   const { data } = options.settings;
   const running = await findService(data);
-  if (running !== undefined) return { kind: "found", url: running.url };
+  if (running !== undefined) {
+    if (options.flags.config !== undefined && options.port === undefined)
+      throw new PlimsollError(
+        "SERVICE_RUNNING",
+        `The service on ${running.url} is already running, with the configuration that it was started with. Run \`plimsoll stop\` first, or leave --config out.`,
+      );
+    return { kind: "found", url: running.url };
+  }
   const child = await startDetached(options);
   const deadline = Date.now() + startMs;
   let endedAt: number | undefined;

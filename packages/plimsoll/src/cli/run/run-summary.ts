@@ -1,12 +1,17 @@
 /** Adds up the turns of a run by session. Pure. */
 
-import type { PlimsollEvent } from "../../message/event.ts";
+import type { PlimsollEvent, TurnEndEvent } from "../../message/event.ts";
 import { savedTokensOf } from "../../prompt/saved.ts";
 import { grouped } from "../../text/digits.ts";
 import { moneyText } from "../../watch/figures.ts";
+import { oneLine } from "../console/terminal.ts";
 
 export interface SessionSum {
+  /** Turns that the provider has answered. */
   readonly turns: number;
+  /** Turns without an answer, and the last reason. */
+  readonly failed: number;
+  readonly error?: string;
   readonly sentTokens: number;
   /** Tokens that Plimsoll did not send although the window would have taken them. */
   readonly savedTokens: number;
@@ -24,18 +29,28 @@ export function withEvent(sums: RunSums, event: PlimsollEvent, run: string): Run
   if (event.type !== "turn-end" || event.run !== run) return sums;
   const before = sums.get(event.session);
   if (before === undefined && sums.size >= maxSessions) return sums;
-  const usd = added(before?.usd, event.usd);
-  const savedUsd = added(before?.savedUsd, event.savedUsd);
-  const after: SessionSum = {
-    turns: (before?.turns ?? 0) + 1,
-    sentTokens: (before?.sentTokens ?? 0) + event.measurement.total,
-    savedTokens:
-      (before?.savedTokens ?? 0) +
-      savedTokensOf({ ...event, tokensAfter: event.measurement.total }),
+  const after = event.status === "failed" ? withFailed(before, event) : withAnswered(before, event);
+  return new Map([...sums, [event.session, after]]);
+}
+
+const nothing: SessionSum = { turns: 0, failed: 0, sentTokens: 0, savedTokens: 0 };
+
+function withFailed(before: SessionSum = nothing, { error }: TurnEndEvent): SessionSum {
+  return { ...before, failed: before.failed + 1, ...(error === undefined ? {} : { error }) };
+}
+
+function withAnswered(before: SessionSum = nothing, event: TurnEndEvent): SessionSum {
+  const usd = added(before.usd, event.usd);
+  const savedUsd = added(before.savedUsd, event.savedUsd);
+  const tokensAfter = event.measurement.total;
+  return {
+    ...before,
+    turns: before.turns + 1,
+    sentTokens: before.sentTokens + tokensAfter,
+    savedTokens: before.savedTokens + savedTokensOf({ ...event, tokensAfter }),
     ...(usd === undefined ? {} : { usd }),
     ...(savedUsd === undefined ? {} : { savedUsd }),
   };
-  return new Map([...sums, [event.session, after]]);
 }
 
 function added(one: number | undefined, other: number | undefined): number | undefined {
@@ -47,7 +62,15 @@ export function summaryLines(sums: RunSums, url: string): readonly string[] {
   return [...sums].map(([session, sum]) => `${sessionWords(sum)}. See ${url}/#/session/${session}`);
 }
 
-function sessionWords({ turns, sentTokens, savedTokens, usd, savedUsd }: SessionSum): string {
+function sessionWords(sum: SessionSum): string {
+  const { failed, error } = sum;
+  if (failed === 0) return answeredWords(sum);
+  const reason = error === undefined ? "" : ` (the last: ${oneLine(error, 200)})`;
+  const failedWords = `${failed === 1 ? "1 request" : `${grouped(failed)} requests`} failed${reason}`;
+  return sum.turns === 0 ? failedWords : `${answeredWords(sum)}; ${failedWords}`;
+}
+
+function answeredWords({ turns, sentTokens, savedTokens, usd, savedUsd }: SessionSum): string {
   const turnsWord = turns === 1 ? "1 turn" : `${grouped(turns)} turns`;
   const cost = usd === undefined ? "" : `, ${moneyText(usd)}`;
   const saving = savedUsd === undefined ? "" : ` (about ${moneyText(savedUsd)})`;

@@ -60,6 +60,8 @@ export async function runAgent(command: readonly string[], flags: RunFlags): Pro
     await pause(lastEventsMs);
     watched.close();
     for (const line of summaryLines(watched.sums(), url)) console.error(`plimsoll: ${line}`);
+    // On a terminal the address may have the token. Other output may be stored.
+    if (process.stderr.isTTY === true) console.error(`plimsoll: dashboard ${url}/#token=${token}`);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
