@@ -142,8 +142,8 @@ async function checkService({ data }: Settings): Promise<Finding> {
   if (running === undefined)
     return {
       check,
-      isGood: false,
-      message: "no service is running on this data folder; start it with `plimsoll serve`",
+      isGood: true,
+      message: "not running on this data folder; `plimsoll run` or `plimsoll serve` starts it",
     };
   const { pid, url, problems } = running;
   return {
