@@ -56,3 +56,12 @@ test("a block that never ends, and thousands of tags, are read in a moment", () 
   expect(titleOf([user(`<system-reminder>${"<a_b>".repeat(30_000)}`)])).toBeUndefined();
   expect(titleOf([user(`${"<x>".repeat(30_000)}`)])).toMatch(/^<x><x>/);
 });
+
+test("a client that first asks for a title does not give its own words to the session", () => {
+  const asked =
+    "<session>\nMend the crane\n</session>\n\nWrite the title in the language of the session.";
+  expect(titleOf([user(asked)])).toBe("Mend the crane");
+  expect(titleOf([user("Generate a title for this conversation:\n"), user("Mend the crane")])).toBe(
+    "Mend the crane",
+  );
+});

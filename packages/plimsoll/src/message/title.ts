@@ -7,7 +7,16 @@ const longestTitle = 80;
 const looksAt = 200_000;
 
 /** Blocks that contain the user's own words. */
-const ownBlocks = new Set(["task", "user_message", "user_query", "feedback", "answer", "message"]);
+const ownBlocks = new Set([
+  "task",
+  "user_message",
+  "user_query",
+  "feedback",
+  "answer",
+  "message",
+  // Claude Code asks for a title with the user's first words in this block.
+  "session",
+]);
 /** Blocks whose names have neither a hyphen nor an underscore, and that clients write themselves. */
 const clientBlock = /^(?:instructions|context|environment|info|summary)$/i;
 /** Beginnings of messages that a client writes before the user's first. */
@@ -15,6 +24,8 @@ const clientTexts: readonly RegExp[] = [
   /^# AGENTS\.md instructions/,
   /^This is the \w+ (?:CLI|Code)\b/,
   /^Caveat: The messages below/,
+  // opencode asks for a title before the conversation begins.
+  /^Generate a title for this conversation/,
 ];
 
 /** Contract: at most 80 characters on one line. Undefined if none of these messages has words of the user's own. */

@@ -107,6 +107,7 @@ const PROGRAM = fileURLToPath(new URL("../../bin/plimsoll.mjs", import.meta.url)
 const WINDOW = 60_000;
 const CALLS = 40;
 const MORE_CALLS = 3;
+const QUESTION = "Read all the logs and say how many there were.";
 const RUN_LIMIT_MS = 300_000;
 
 function say(line: string): void {
@@ -200,7 +201,7 @@ async function tryAgent(name: string, agent: TriedAgent, programs: string): Prom
   const run = (options: readonly string[]): Promise<Ran> =>
     plimsoll(scene, programs, "run", "--port", "0", "--", name, ...options);
   try {
-    const first = await run(agent.ask("Read all the logs and say how many there were."));
+    const first = await run(agent.ask(QUESTION));
     if (agent.askAgain !== undefined) said.goal = CALLS + MORE_CALLS;
     const again =
       agent.askAgain === undefined ? first : await run(agent.askAgain("Read three more."));
@@ -213,10 +214,11 @@ async function tryAgent(name: string, agent: TriedAgent, programs: string): Prom
     for (const [when, { code, output }] of Object.entries({ first, again }))
       say(`${when}: exit ${code}; ${output.trim().split("\n").slice(-2).join(" | ")}`);
     say(
-      `calls ${said.calls}, requests ${upstream.requests.length}, ${sessions.length} sessions; ${stopped.output.trim()}`,
+      `calls ${said.calls}, requests ${upstream.requests.length}, ${sessions.length} session with the title "${sessions[0]?.["title"]}"; ${stopped.output.trim()}`,
     );
     const wrong = [
       ...(first.code === 0 && again.code === 0 ? [] : ["the agent had an error"]),
+      ...(String(sessions[0]?.["title"]).includes(QUESTION) ? [] : ["the title is wrong"]),
       ...(sessions.length === 1 ? [] : [`${sessions.length} sessions: ${listed.output}`]),
       ...(said.calls === said.goal ? [] : [`${said.calls} of ${said.goal} calls`]),
       ...upstream.refusals.invalid.map(
