@@ -171,7 +171,7 @@ function addService(root: Command): void {
     .description("run the proxy and its API on one port")
     .option("--port <number>", "port (default: 4141; 0 picks a free one)", portOf)
     .option("--host <address>", "address to listen on (default: 127.0.0.1)")
-    .option("--idle-minutes <n>", "end when nobody has used the service for so long", countOf)
+    .option("--idle-minutes <n>", "end after this many minutes without a request", countOf)
     .action(async (flags: ServeFlags) =>
       (await import("./commands/serve.ts")).runServe(flags, version),
     );

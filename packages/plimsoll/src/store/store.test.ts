@@ -381,7 +381,7 @@ for (const [name, opener] of Object.entries(openers)) {
     test("a session gets its title later than its client and its folder, and keeps all three", async () => {
       const store = await fresh();
       const one = session("ses_t", { clientKey: "titled" });
-      const named = { client: "Claude Code", folder: "/work/hull" };
+      const named = { client: "Claude Code", folder: "/home/me/hull" };
       if (one.kind !== "session") return;
       await store.commit([{ ...one, session: { ...one.session, ...named } }]);
       expect(await store.session("ses_t")).toMatchObject(named);

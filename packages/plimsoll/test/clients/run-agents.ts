@@ -1,7 +1,7 @@
 /**
  * Runs real agents with `plimsoll run --` against the strict scripted upstream, each in a project folder of its own with an empty
- * home: forty tool calls beyond the window, then one more question that continues the conversation. Prints what it saw, and fails
- * if the agent had an error, if a file of the home changed in a place that belongs to the user, or if there is not one session.
+ * home: forty tool calls beyond the window, one more question that continues the conversation, a run that is killed with
+ * kill -9, and one after it. Prints what it saw, and fails if the agent had an error, if a file of the home changed in a place that belongs to the user, or if there is not one session.
  * Usage: npm run clients [-- claude codex …]. It installs the programs from npm into a temporary folder, or uses those of the
  * folder in PLIMSOLL_AGENTS.
  */
@@ -15,6 +15,7 @@ import { call, reply, text } from "../harness/answer.ts";
 import type { Reply } from "../harness/answer-parts.ts";
 import type { JsonObject } from "../harness/json.ts";
 import { type ScriptRequest, startUpstream, type Upstream } from "../harness/upstream.ts";
+import { eventually } from "../harness/waiting.ts";
 import { providersAt } from "../harness/wires.ts";
 
 interface TriedAgent {
@@ -131,7 +132,7 @@ interface Scene {
   readonly said: { calls: number; goal: number };
 }
 
-async function openScene(name: string, agent: TriedAgent, programs: string): Promise<Scene> {
+async function openScene(name: string, agent: TriedAgent): Promise<Scene> {
   const folder = mkdtempSync(join(tmpdir(), `plimsoll-run-${name}-`));
   const project = join(folder, "my project");
   mkdirSync(project);
@@ -158,7 +159,6 @@ async function openScene(name: string, agent: TriedAgent, programs: string): Pro
     join(folder, "data", "config.yaml"),
     JSON.stringify({ providers: providersAt(upstream.url, { contextWindow: WINDOW }) }),
   );
-  writeFileSync(join(folder, "path"), programs);
   return { agent, name, folder, project, upstream, said };
 }
 
@@ -194,9 +194,30 @@ function plimsoll(scene: Scene, programs: string, ...options: readonly string[])
   );
 }
 
+/** Kills `run` and its agent in the middle of their work. */
+async function killInTheMiddle(scene: Scene, programs: string): Promise<void> {
+  const { agent, name, said, project } = scene;
+  const before = said.calls;
+  said.goal = before + CALLS;
+  const options = ["run", "--port", "0", "--", name, ...agent.ask(QUESTION)];
+  const child = spawn(process.execPath, [PROGRAM, ...options], {
+    cwd: project,
+    env: environmentOf(scene, programs),
+    stdio: "ignore",
+    detached: true,
+  });
+  const ended = new Promise((resolve) => child.once("exit", resolve));
+  await eventually(RUN_LIMIT_MS, "two calls", () =>
+    Promise.resolve(said.calls > before + 1 ? true : undefined),
+  );
+  process.kill(-(child.pid ?? 0), "SIGKILL");
+  await ended;
+  said.goal = said.calls;
+}
+
 /** Returns the sentences of what is wrong. */
 async function tryAgent(name: string, agent: TriedAgent, programs: string): Promise<string[]> {
-  const scene = await openScene(name, agent, programs);
+  const scene = await openScene(name, agent);
   const { said, upstream, folder } = scene;
   const run = (options: readonly string[]): Promise<Ran> =>
     plimsoll(scene, programs, "run", "--port", "0", "--", name, ...options);
@@ -209,15 +230,23 @@ async function tryAgent(name: string, agent: TriedAgent, programs: string): Prom
     const { items: sessions }: { readonly items: readonly JsonObject[] } = JSON.parse(
       listed.output,
     );
+    await killInTheMiddle(scene, programs);
+    const afterKill = await run(agent.ask("Say how many there were."));
     const stopped = await plimsoll(scene, programs, "stop");
     say(`\n${name}`);
-    for (const [when, { code, output }] of Object.entries({ first, again }))
+    for (const [when, { code, output }] of Object.entries({
+      first,
+      again,
+      "after kill -9": afterKill,
+    }))
       say(`${when}: exit ${code}; ${output.trim().split("\n").slice(-2).join(" | ")}`);
     say(
       `calls ${said.calls}, requests ${upstream.requests.length}, ${sessions.length} session with the title "${sessions[0]?.["title"]}"; ${stopped.output.trim()}`,
     );
     const wrong = [
-      ...(first.code === 0 && again.code === 0 ? [] : ["the agent had an error"]),
+      ...([first, again, afterKill].every(({ code }) => code === 0)
+        ? []
+        : ["the agent had an error"]),
       ...(String(sessions[0]?.["title"]).includes(QUESTION) ? [] : ["the title is wrong"]),
       ...(sessions.length === 1 ? [] : [`${sessions.length} sessions: ${listed.output}`]),
       ...(said.calls === said.goal ? [] : [`${said.calls} of ${said.goal} calls`]),

@@ -21,7 +21,7 @@ function warn(message: string): void {
 }
 
 export interface ServeFlags extends Flags {
-  /** The service ends by itself when nobody has used it for so long. */
+  /** After so many minutes without a request, the service ends by itself. */
   readonly idleMinutes?: number;
 }
 

@@ -10,11 +10,6 @@ import type { Flags, Settings } from "../../config/config.ts";
 import { PlimsollError } from "../../message/error.ts";
 import { findService } from "../console/running.ts";
 
-export interface FoundService {
-  readonly kind: "found" | "started";
-  readonly url: string;
-}
-
 export interface StartOptions {
   readonly settings: Settings;
   readonly flags: Flags;
@@ -31,7 +26,8 @@ const logName = "service.log";
 /** How long to look for a service after the one that was started here has ended, because another process was faster. */
 const otherMs = 3000;
 
-export async function findOrStart(options: StartOptions): Promise<FoundService> {
+/** Returns the address of the service. */
+export async function findOrStart(options: StartOptions): Promise<string> {
   const { data } = options.settings;
   const running = await findService(data);
   if (running !== undefined) {
@@ -40,7 +36,7 @@ export async function findOrStart(options: StartOptions): Promise<FoundService> 
         "SERVICE_RUNNING",
         `The service on ${running.url} is already running, with the configuration that it was started with. Run \`plimsoll stop\` first, or leave --config out.`,
       );
-    return { kind: "found", url: running.url };
+    return running.url;
   }
   const child = await startDetached(options);
   const deadline = Date.now() + startMs;
@@ -50,7 +46,7 @@ export async function findOrStart(options: StartOptions): Promise<FoundService> 
   });
   while (Date.now() < deadline) {
     const found = await findService(data);
-    if (found !== undefined) return { kind: "started", url: found.url };
+    if (found !== undefined) return found.url;
     if (endedAt !== undefined && Date.now() - endedAt > otherMs) break;
     await pause(lookMs);
   }

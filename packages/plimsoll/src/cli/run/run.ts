@@ -44,7 +44,7 @@ export async function runAgent(command: readonly string[], flags: RunFlags): Pro
   const file = findProgram(program, agent);
   const settings = loadSettings(flags, process.env);
   const token = settings.token ?? openDataFolder(settings.data).token;
-  const { url } = await findOrStart({ settings, flags });
+  const url = await findOrStart({ settings, flags });
   const folder = makeRunFolder(settings.data);
   const run = randomBytes(6).toString("hex");
   try {
@@ -52,8 +52,7 @@ export async function runAgent(command: readonly string[], flags: RunFlags): Pro
     const watched = watchRun({
       run,
       token,
-      locate: async () =>
-        (await findOrStart({ settings, flags, port: Number(new URL(url).port) })).url,
+      locate: () => findOrStart({ settings, flags, port: Number(new URL(url).port) }),
     });
     await watched.ready;
     process.exitCode = await runToEnd(file, own, pointing);

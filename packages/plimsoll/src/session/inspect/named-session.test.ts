@@ -46,7 +46,7 @@ test("a beginning of several sessions gets a sentence that names five of them at
   });
 });
 
-test("sessions of another tenant neither answer nor stand in the way", async () => {
+test("a session of another tenant is not found, and does not make a prefix ambiguous", async () => {
   const store = await storeWith("x1", "x2");
   expect(await find(store, "ses_abcdx", "alice")).toBe(idOf("x1"));
   await expect(find(store, idOf("x1"), "bob")).rejects.toMatchObject({ code: "SESSION_UNKNOWN" });
