@@ -16,7 +16,8 @@ const limits = isSoak
 export default defineConfig({
   root: import.meta.dirname,
   test: {
-    maxWorkers: 2,
+    // One more than the two cores that `npm test` is made for: tests often wait, for a child process or for the disk.
+    maxWorkers: 3,
     globalSetup: "test/harness/build-package.ts",
     reporters: ["default", new SlowestFiles()],
     projects: [

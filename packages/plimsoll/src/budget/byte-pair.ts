@@ -1,13 +1,13 @@
 /**
- * Byte-pair merging in O(n log n) time, with the rank tables of gpt-tokenizer.
+ * Byte-pair merging in O(n log n) time.
  *
  * The merge loops of gpt-tokenizer and tiktoken are quadratic in the length of one piece (40,000 times the letter "a" takes
  * seconds). Here a heap gives the next merge, in the same order as theirs (lowest rank first, then leftmost), so the counts are
  * the same.
  */
 
-/** All tokens of a vocabulary. The index of a token is its rank. A token that is not valid UTF-8 is an array of bytes. */
-export type RankTable = readonly (string | readonly number[])[];
+/** All tokens of a vocabulary, in the order of their ranks: for each the number of its bytes in one byte, then the bytes. */
+export type PackedTokens = Uint8Array;
 
 /** Lets other work run between two steps of a long task. */
 export type Pause = () => Promise<void>;
@@ -49,9 +49,8 @@ const nextHash = (hash: number, byte: number): number => (Math.imul(hash, hashBa
 
 /** The tokens of a vocabulary by rank, and a hash table of their ranks. */
 interface TokenTable {
-  /** The bytes of all tokens, one token after the other. */
-  readonly bytes: Buffer;
-  /** Where each token starts in `bytes`. The last entry is where the last token ends. */
+  readonly packed: PackedTokens;
+  /** Where the bytes of each token start in `packed`. */
   readonly starts: Int32Array;
   readonly hashes: Int32Array;
   /** To append a token to another, its hash is added to the other's hash times this power of the base. */
@@ -65,46 +64,56 @@ const firstSlot = ({ slotBits }: TokenTable, hash: number): number =>
   Math.imul(hash, 0x9e3779b1) >>> (32 - slotBits);
 const slotAfter = ({ slots }: TokenTable, slot: number): number => (slot + 1) & (slots.length - 1);
 
-export async function buildVocabulary(ranks: RankTable, pause?: Pause): Promise<Vocabulary> {
-  const slotBits = Math.ceil(Math.log2(ranks.length * 2));
+export async function buildVocabulary(packed: PackedTokens, pause?: Pause): Promise<Vocabulary> {
+  const tokens = countTokens(packed);
+  const slotBits = Math.ceil(Math.log2(tokens * 2));
   const table: TokenTable = {
-    bytes: Buffer.alloc(ranks.reduce((sum, token) => sum + token.length * 3, 0)),
-    starts: new Int32Array(ranks.length + 1),
-    hashes: new Int32Array(ranks.length),
-    powers: new Int32Array(ranks.length),
+    packed,
+    starts: new Int32Array(tokens),
+    hashes: new Int32Array(tokens),
+    powers: new Int32Array(tokens),
     slots: new Int32Array(2 ** slotBits),
     slotBits,
   };
-  for (let rank = 0; rank < ranks.length; rank++) {
-    addToken(table, rank, ranks[rank] as RankTable[number]);
+  let at = 0;
+  for (let rank = 0; rank < tokens; rank++) {
+    at = addToken(table, rank, at);
     if (pause !== undefined && rank % tokensPerStep === tokensPerStep - 1) await pause();
   }
   return createLookups(table);
 }
 
-function addToken(table: TokenTable, rank: number, token: RankTable[number]): void {
-  const { bytes, starts, slots } = table;
-  const start = starts[rank] as number;
-  const end = start + writeToken(token, bytes, start);
+function countTokens(packed: PackedTokens): number {
+  let tokens = 0;
+  for (let at = 0; at < packed.length; at += 1 + (packed[at] as number)) tokens++;
+  return tokens;
+}
+
+/** Adds the token whose size is at `sizeAt`, and returns where the next token's size is. */
+function addToken(table: TokenTable, rank: number, sizeAt: number): number {
+  const { packed, slots } = table;
+  const start = sizeAt + 1;
+  const end = start + (packed[sizeAt] as number);
   let hash = 0;
   let power = 1;
   for (let at = start; at < end; at++) {
-    hash = nextHash(hash, bytes[at] as number);
+    hash = nextHash(hash, packed[at] as number);
     power = Math.imul(power, hashBase);
   }
-  starts[rank + 1] = end;
+  table.starts[rank] = start;
   table.hashes[rank] = hash;
   table.powers[rank] = power;
   let slot = firstSlot(table, hash);
   while (slots[slot] !== 0) slot = slotAfter(table, slot);
   slots[slot] = rank + 1;
+  return end;
 }
 
 function createLookups(table: TokenTable): Vocabulary {
-  const { bytes, starts, hashes, powers, slots } = table;
-  const sizeOf = (rank: number): number => (starts[rank + 1] as number) - (starts[rank] as number);
+  const { packed, starts, hashes, powers, slots } = table;
+  const sizeOf = (rank: number): number => packed[(starts[rank] as number) - 1] as number;
   const isAt = (place: number, other: Uint8Array, start: number, size: number): boolean => {
-    for (let at = 0; at < size; at++) if (bytes[place + at] !== other[start + at]) return false;
+    for (let at = 0; at < size; at++) if (packed[place + at] !== other[start + at]) return false;
     return true;
   };
   const isPair = (rank: number, left: number, right: number): boolean => {
@@ -113,8 +122,8 @@ function createLookups(table: TokenTable): Vocabulary {
     const sizeAfter = sizeOf(right);
     return (
       sizeOf(rank) === size + sizeAfter &&
-      isAt(place, bytes, starts[left] as number, size) &&
-      isAt(place + size, bytes, starts[right] as number, sizeAfter)
+      isAt(place, packed, starts[left] as number, size) &&
+      isAt(place + size, packed, starts[right] as number, sizeAfter)
     );
   };
   return {
@@ -136,15 +145,6 @@ function createLookups(table: TokenTable): Vocabulary {
       return noToken;
     },
   };
-}
-
-/** Writes the token's bytes and returns their number. */
-function writeToken(token: RankTable[number], bytes: Buffer, start: number): number {
-  if (typeof token !== "string") {
-    bytes.set(token, start);
-    return token.length;
-  }
-  return bytes.write(token, start);
 }
 
 /** Contract: pieces have at most `maxPieceChars` characters. Not re-entrant, because the scratch memory is shared. */

@@ -15,6 +15,17 @@ afterAll(() => {
   for (const name of names) oracles[name]?.free();
 });
 
+const vocabularies = {
+  o200k_base: {
+    ours: () => import("../../data/o200k_base.js"),
+    theirs: () => import("gpt-tokenizer/bpeRanks/o200k_base"),
+  },
+  cl100k_base: {
+    ours: () => import("../../data/cl100k_base.js"),
+    theirs: () => import("gpt-tokenizer/bpeRanks/cl100k_base"),
+  },
+};
+
 const samples: Readonly<Record<string, string>> = {
   empty: "",
   prose: "Plimsoll's line is painted on a ship's hull; it shows how deep she may lie. ".repeat(50),
@@ -44,6 +55,16 @@ describe.each(names)("%s", (name) => {
   let tokenizer: Tokenizer;
   beforeAll(async () => {
     tokenizer = await loadTokenizer(`tiktoken:${name}`);
+  });
+
+  it("has the tokens of gpt-tokenizer, in the same order", async () => {
+    const { ours, theirs } = vocabularies[name];
+    const [{ tokens }, { default: ranks }] = await Promise.all([ours(), theirs()]);
+    const packed = ranks.map((token) => {
+      const bytes = typeof token === "string" ? Buffer.from(token) : Buffer.from(token);
+      return Buffer.concat([Buffer.of(bytes.length), bytes]);
+    });
+    expect(Buffer.from(tokens, "base64").equals(Buffer.concat(packed))).toBe(true);
   });
 
   it.each(Object.keys(samples))("counts as tiktoken does: %s", (sample) => {

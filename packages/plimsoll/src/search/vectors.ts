@@ -34,38 +34,45 @@ const rememberedMax = 512;
 const neighboursMax = 32;
 
 interface Table {
-  readonly rows: ReadonlyMap<string, number>;
-  readonly words: readonly string[];
+  readonly size: number;
+  /** Reading the words takes 65 ms at a start, and most processes never look for one. So they are read when one is first looked for. */
+  readonly words: () => Words;
   readonly factors: Float32Array;
   readonly values: Int8Array;
   readonly dimensions: number;
 }
 
+interface Words {
+  readonly list: readonly string[];
+  readonly rows: ReadonlyMap<string, number>;
+}
+
 /** Contract: throws if the bytes are not such a table. Keeps a reference to the bytes and never writes to them. */
 export function readWordVectors(bytes: Uint8Array): WordVectors {
   const table = readTable(bytes);
-  const { rows, words, dimensions } = table;
+  const { size, dimensions } = table;
+  const rowOf = (word: string): number | undefined => table.words().rows.get(word);
   const remembered = new BoundedMap<string, readonly Neighbour[]>({ entries: rememberedMax });
 
   const nearestOf = (word: string): readonly Neighbour[] => {
     const known = remembered.get(word);
     if (known !== undefined) return known;
-    const row = rows.get(word);
+    const row = rowOf(word);
     const found = row === undefined ? [] : findNearest(table, row);
     return remembered.set(word, found);
   };
 
   return {
     dimensions,
-    size: words.length,
-    has: (word) => rows.has(word),
-    rank: (word) => rows.get(word),
+    size,
+    has: (word) => rowOf(word) !== undefined,
+    rank: rowOf,
     vector: (word) => {
-      const row = rows.get(word);
+      const row = rowOf(word);
       return row === undefined ? undefined : vectorOf(table, row);
     },
     similarity: (left, right) => {
-      const [a, b] = [rows.get(left), rows.get(right)];
+      const [a, b] = [rowOf(left), rowOf(right)];
       return a === undefined || b === undefined ? 0 : cosineOfRows(table, a, b);
     },
     nearest: (word, count) => nearestOf(word).slice(0, Math.min(count, neighboursMax)),
@@ -74,33 +81,50 @@ export function readWordVectors(bytes: Uint8Array): WordVectors {
 
 function readTable(bytes: Uint8Array): Table {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const text = new TextDecoder();
-  const count = bytes.length < headBytes ? 0 : view.getUint32(4, true);
+  const size = bytes.length < headBytes ? 0 : view.getUint32(4, true);
   const dimensions = bytes.length < headBytes ? 0 : view.getUint32(8, true);
-  const wordsStart = headBytes + count * 4 + count * dimensions;
-  const isTable = text.decode(bytes.subarray(0, 4)) === magic && wordsStart <= bytes.length;
-  const words = isTable ? text.decode(bytes.subarray(wordsStart)).split("\n") : [];
-  words.pop();
-  if (!isTable || words.length !== count) {
+  const wordsStart = headBytes + size * 4 + size * dimensions;
+  const words = bytes.subarray(Math.min(wordsStart, bytes.length));
+  const isTable = new TextDecoder().decode(bytes.subarray(0, 4)) === magic;
+  if (!isTable || wordsStart > bytes.length || countLineFeeds(words) !== size) {
     throw new PlimsollError(
       "INTERNAL",
       "The file with the word vectors is damaged. Run `node scripts/derive-vectors.mjs` to make it again, or delete it to work without word vectors.",
     );
   }
-  const factors = new Float32Array(count);
-  for (let row = 0; row < count; row++) factors[row] = view.getFloat32(headBytes + row * 4, true);
+  const factors = new Float32Array(size);
+  for (let row = 0; row < size; row++) factors[row] = view.getFloat32(headBytes + row * 4, true);
   const values = new Int8Array(
     bytes.buffer,
-    bytes.byteOffset + headBytes + count * 4,
-    count * dimensions,
+    bytes.byteOffset + headBytes + size * 4,
+    size * dimensions,
   );
+  let read: Words | undefined;
   return {
-    rows: new Map(words.map((word, row) => [word, row])),
-    words,
+    size,
+    words: () => {
+      read ??= readWords(words);
+      return read;
+    },
     factors,
     values,
     dimensions,
   };
+}
+
+const lineFeed = 10;
+
+function countLineFeeds(bytes: Uint8Array): number {
+  let lines = 0;
+  for (let at = bytes.indexOf(lineFeed); at >= 0; at = bytes.indexOf(lineFeed, at + 1)) lines++;
+  return lines;
+}
+
+/** Each word is followed by a line feed. */
+function readWords(bytes: Uint8Array): Words {
+  const list = new TextDecoder().decode(bytes).split("\n");
+  list.pop();
+  return { list, rows: new Map(list.map((word, row) => [word, row])) };
 }
 
 function vectorOf(table: Table, row: number): Float32Array {
@@ -120,8 +144,9 @@ function cosineOfRows(table: Table, left: number, right: number): number {
 
 function findNearest(table: Table, row: number): readonly Neighbour[] {
   const best: { row: number; similarity: number }[] = [];
+  const { list } = table.words();
   let least = 0;
-  for (let other = 0; other < table.words.length; other++) {
+  for (let other = 0; other < table.size; other++) {
     const similarity = other === row ? 0 : cosineOfRows(table, row, other);
     if (similarity <= least) continue;
     best.push({ row: other, similarity });
@@ -133,7 +158,7 @@ function findNearest(table: Table, row: number): readonly Neighbour[] {
   best.sort((x, y) => y.similarity - x.similarity || x.row - y.row);
   return best
     .slice(0, neighboursMax)
-    .map(({ row: found, similarity }) => ({ word: table.words[found] ?? "", similarity }));
+    .map(({ row: found, similarity }) => ({ word: list[found] ?? "", similarity }));
 }
 
 /**

@@ -35,8 +35,7 @@ export interface SessionTokenCounter {
   /** Counts without waiting. Returns undefined if the text is long or its tokenizer is not loaded. */
   countNow(tokenizerId: string, text: string): Count | undefined;
   /**
-   * Loads a tokenizer before its first use. Loading a vocabulary takes up to 0.3 s, and blocks the event loop for 80 ms of that
-   * time.
+   * Loads a tokenizer before its first use. Loading a vocabulary takes about 30 ms.
    */
   prepare(tokenizerId: string): Promise<void>;
   close(): Promise<void>;
