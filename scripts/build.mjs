@@ -46,6 +46,11 @@ const pathsFromDist = {
   },
 };
 
+/** The package contains the folder `data` as it is. */
+function isData(id) {
+  return /(^|[\\/])data[\\/]\w+\.js$/.test(id);
+}
+
 function packageNames() {
   const { dependencies, peerDependencies } = readPackage();
   return Object.keys({ ...dependencies, ...peerDependencies });
@@ -69,7 +74,7 @@ async function buildScripts() {
     cwd: folder,
     input: entries,
     platform: "node",
-    external: (id) => names.some((name) => id === name || id.startsWith(`${name}/`)),
+    external: (id) => isData(id) || names.some((name) => id === name || id.startsWith(`${name}/`)),
     plugins: [pathsFromDist],
   });
   await bundle.write({
@@ -91,7 +96,21 @@ if (!(flags.includes("--if-needed") && isBuilt)) {
 if (flags.includes("--types")) {
   buildTypes();
   // npm packs only files of the package's own folder.
-  for (const file of ["README.md", "LICENSE"]) copyFileSync(join(root, file), join(folder, file));
+  copyFileSync(join(root, "LICENSE"), join(folder, "LICENSE"));
+  writeFileSync(join(folder, "README.md"), packedReadme());
+}
+
+/**
+ * The README without its picture, and with the paths of other pages as text: the tarball contains neither, so links to them
+ * would lead nowhere.
+ */
+function packedReadme() {
+  const text = readFileSync(join(root, "README.md"), "utf8")
+    .replace(/^!\[.*\]\((?!https?:).*\)\n\n?/gm, "")
+    .replace(/\[([^\]]+)\]\((?!https?:)([^)]+)\)/g, (_, words, path) =>
+      words === path ? `\`${path}\`` : `${words} (\`${path}\`)`,
+    );
+  return text.replace("## Read on\n", "## Read on\nThese pages are in Plimsoll's repository.\n\n");
 }
 
 /**

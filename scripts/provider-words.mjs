@@ -6,7 +6,7 @@ const rooms = ["wire/", "budget/", "prompt/"];
 
 /** Files that may use such words, with the reason. */
 const allowed = {
-  "cli/run/agents.ts": "says how to install each agent",
+  "cli/run/clients.ts": "says how to install each agent",
   "cli/commands/recall.ts": "reads lines of its own format, which has `messages`",
   "cli/commands/replay.ts": "names a model to replay on, where a recording names none",
   "cli/commands/tool-search.ts": "reads lines of its own format, which has `tools`",

@@ -3,6 +3,7 @@
 import type {
   AgentRow,
   ArchiveRow,
+  BudgetSettings,
   ConfigAnswer,
   EditRow,
   LimitSettings,
@@ -106,6 +107,7 @@ export interface ErrorRow {
 export interface ConfigChange {
   readonly revision: string;
   readonly progress?: ProgressSettings;
+  readonly agent?: BudgetSettings;
   readonly limits?: LimitSettings;
 }
 

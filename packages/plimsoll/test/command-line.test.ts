@@ -146,7 +146,7 @@ describe("wrong use", () => {
     ["an unknown command", ["bogus"], 2, "unknown command 'bogus'"],
     ["an unknown flag", ["serve", "--prot", "1"], 2, "unknown option '--prot'"],
     ["a port that is none", ["serve", "--port", "99999"], 2, "0 to 65535"],
-    ["an unknown client", ["env", "vim"], 2, "Choose one of claude-code"],
+    ["an unknown client", ["env", "vim"], 2, "Choose one of claude"],
     ["a config that is not there", ["serve", "--config", "/nowhere/c.yaml"], 2, "Check the path"],
     [
       "a session that is not there",
@@ -215,10 +215,35 @@ test("every command explains itself with an example", async () => {
 
 test.each([
   ["claude-code", "export ANTHROPIC_BASE_URL=http://127.0.0.1:4141"],
+  ["claude", "export ANTHROPIC_BASE_URL=http://127.0.0.1:4141"],
+  ["pi", '"baseUrl": "http://127.0.0.1:4141/v1beta"'],
   ["openai", "export OPENAI_BASE_URL=http://127.0.0.1:4141/v1"],
   ["codex", 'openai_base_url = "http://127.0.0.1:4141/v1"'],
 ])("env %s prints what that client needs", async (client, line) => {
   expect((await run("env", client)).stdout).toContain(line);
+});
+
+test("env without a client lists each client on a line of its own", async () => {
+  const { code, stdout } = await run("env");
+  expect(code).toBe(0);
+  const [, ...rows] = stdout.trim().split("\n");
+  const names = rows.map((row) => row.split(" ")[0] ?? "");
+  expect(names).toEqual([...new Set(names)]);
+  expect(rows).toContainEqual(
+    expect.stringMatching(/^claude +Claude Code +ANTHROPIC_BASE_URL +plimsoll run -- claude$/),
+  );
+  expect(rows).toContainEqual(expect.stringMatching(/^codex .*~\/\.codex\/config\.toml/));
+});
+
+test("env knows every agent that run starts", async () => {
+  const { stderr } = await run("run", "--", "winamp");
+  const agents = /It knows ([^.]*)\./.exec(stderr)?.[1]?.split(", ") ?? [];
+  const { stdout } = await run("env", "--json");
+  const { items } = JSON.parse(stdout) as {
+    readonly items: readonly { readonly client: string; readonly run: boolean }[];
+  };
+  expect(agents).toContain("goose");
+  expect(items.filter(({ run: starts }) => starts).map(({ client }) => client)).toEqual(agents);
 });
 
 test("the data folder is the user's alone", () => {

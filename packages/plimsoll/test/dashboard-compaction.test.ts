@@ -85,6 +85,29 @@ interface Shown {
   readonly bars: readonly string[];
 }
 
+interface Box {
+  readonly top: number;
+  readonly bottom: number;
+  readonly left: number;
+  readonly right: number;
+  readonly height: number;
+}
+interface Layout {
+  readonly scrolled: number;
+  /** The place that is kept for a run. */
+  readonly place: Box;
+  readonly run?: Box;
+  /** Everything else that a reader can see on the page. */
+  readonly content: readonly Box[];
+}
+const LAYOUT = `(() => {
+  const boxOf = (one) => one?.getBoundingClientRect().toJSON();
+  const page = document.querySelector(".session");
+  const others = [...page.children].filter((one) => !one.matches(".place") && one.querySelector("section.run") === null && !one.matches("section.run"));
+  const content = others.flatMap((one) => [one, ...one.querySelectorAll("section, li, canvas, button, h2")]).map(boxOf).filter(({ height }) => height > 1);
+  return { scrolled: scrollY, place: boxOf(page.querySelector(".place")), run: boxOf(page.querySelector("section.run")), content };
+})()`;
+
 const runOf = (page: Page): ReturnType<Page["locator"]> =>
   page.getByRole("region", { name: "Compaction", exact: true });
 
@@ -174,6 +197,35 @@ describe("the phases of a run", () => {
     expect(await runOf(page).count()).toBe(1);
     await page.mouse.move(5, 5);
     await runOf(page).waitFor({ state: "detached" });
+  });
+
+  test.each([
+    ["a wide screen", 1280],
+    ["a phone", 390],
+  ])("on %s a run covers nothing, and nothing moves when it comes", async (_screen, width) => {
+    await setProgress({ detail: "normal", auto_hide_seconds: 10 });
+    const talk = await filledTalk(`apart-${width}`);
+    const { page } = await browser.open({ ...stage, path: `#/session/${talk.id}`, width });
+    await page.locator(".picture canvas").nth(1).waitFor();
+    for (const top of [0, 200]) {
+      await page.evaluate(`scrollTo(0, ${top})`);
+      const before = await page.evaluate<Layout>(LAYOUT);
+      expect(before.run).toBeUndefined();
+      await stage.post(`/api/sessions/${talk.id}/${top === 0 ? "compact" : "reset"}`, {});
+      await runOf(page).waitFor();
+      const after = await page.evaluate<Layout>(LAYOUT);
+      expect(after.place.height).toBe(before.place.height);
+      expect(after.scrolled).toBe(before.scrolled);
+      const { run } = after;
+      if (run === undefined) throw new Error("The run has no box.");
+      expect(after.content.length).toBeGreaterThan(4);
+      const covered = after.content.filter(
+        (box) => box.top < run.bottom && run.top < box.bottom && box.left < run.right,
+      );
+      expect(covered).toEqual([]);
+      await runOf(page).getByRole("button", { name: "Hide" }).click();
+      await runOf(page).waitFor({ state: "detached" });
+    }
   });
 
   test.each([

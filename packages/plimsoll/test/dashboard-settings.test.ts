@@ -113,6 +113,42 @@ describe("settings", () => {
     );
   });
 
+  test("a budget is a number, the whole window, or automatic, and holds from the next turn on", async () => {
+    const page = await settings();
+    const choice = page.getByLabel("Budget", { exact: true });
+    const limitNow = async (): Promise<unknown> => {
+      await talk.prose(20);
+      const { lastTurn } = await stage.api<{ readonly lastTurn: JsonObject }>(
+        `/api/sessions/${talk.id}`,
+      );
+      return lastTurn["limit"];
+    };
+    const saved = async (): Promise<unknown> => {
+      await save(page);
+      await page.getByText(`Saved to ${file}.`).waitFor();
+      await page.locator(".notice").getByRole("button").click();
+      const { agent } = parse(await readFile(file, "utf8")) as JsonObject;
+      return (agent as JsonObject)["context_budget"];
+    };
+    expect(await choice.inputValue()).toBe("auto");
+    await choice.selectOption("A number of tokens");
+    await page.getByLabel("Budget in tokens").fill("many");
+    await page.getByText("Give a whole number of tokens").waitFor();
+    expect(await page.getByRole("button", { name: "Save" }).isDisabled()).toBe(true);
+    await page.getByLabel("Budget in tokens").fill("6100");
+    expect(await saved()).toBe(6100);
+    expect(await limitNow()).toBe(6100);
+    await choice.selectOption("The whole window");
+    expect(await page.getByLabel("Budget in tokens").count()).toBe(0);
+    expect(await saved()).toBe("window");
+    expect(await limitNow()).toBe(7000);
+    await page.reload();
+    await choice.waitFor();
+    expect(await choice.inputValue()).toBe("window");
+    await choice.selectOption("Automatic");
+    expect(await saved()).toBe("auto");
+  });
+
   test("of two browsers that save, the second is told, and loads what is newer", async () => {
     const one = await settings();
     const opened = await browser.open({ ...stage, path: "#/settings" });

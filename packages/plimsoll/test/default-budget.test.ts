@@ -108,3 +108,78 @@ test("a budget of which the tools take more than half is raised to twice their s
   expect(Math.abs(Number(limit) - 2 * Number(preambleTokens))).toBeLessThan(2);
   expect(service.stderr.split(`${session}: system prompt and tools take`)).toHaveLength(2);
 });
+
+const mcpTools = (count: number): readonly (JsonObject & { readonly name: string })[] =>
+  Array.from({ length: count }, (_, at) => ({
+    name: `mcp__harbour__act_${at}`,
+    description: `Does the harbour's task number ${at}. ${"It needs a berth and a tide. ".repeat(8)}`,
+    input_schema: { type: "object", properties: { berth: { type: "string" } } },
+  }));
+const FEW = mcpTools(12);
+const OWN = ["Read", "Write"].map((name) => ({
+  name,
+  description: `The client's own ${name}.`,
+  input_schema: { type: "object", properties: { path: { type: "string" } } },
+}));
+
+/** The names of the tools that the provider was sent with each of so many turns. */
+async function toolsSent(
+  system: string,
+  agent: JsonObject,
+  tools: readonly JsonObject[] = [...OWN, ...FEW],
+): Promise<readonly string[][]> {
+  const sent: string[][] = [];
+  const upstream = await startUpstream({
+    script: ({ body }) => {
+      const listed = (body["tools"] ?? []) as {
+        readonly name: string;
+        readonly defer_loading?: boolean;
+      }[];
+      sent.push(listed.filter((tool) => tool.defer_loading !== true).map(({ name }) => name));
+      return reply(text("Aye."));
+    },
+  });
+  ends.push(() => upstream.close());
+  const providers = { anthropic: { baseUrl: upstream.url } };
+  const service = await startService({ upstreams: {}, config: { providers, agent } });
+  ends.push(() => service.stop());
+  const messages: JsonObject[] = [];
+  for (let turn = 0; turn < 3; turn++) {
+    messages.push({ role: "user", content: `And number ${turn}?` });
+    const body = bodyOf("anthropic", messages, {
+      model: "claude-sonnet-4-6",
+      system,
+      tools: [...tools],
+    });
+    await ask(service.url, { wire: "anthropic", body });
+    messages.push({ role: "assistant", content: "Aye." });
+  }
+  return sent;
+}
+
+const HUGE = "Never let two ships use one berth at the same time. ".repeat(1_250);
+
+test("a system prompt that takes half of a budget keeps MCP tools out of the list, and built-in tools in it, turn after turn", async () => {
+  const sent = await toolsSent(HUGE, { context_budget: 30_000 });
+  expect(sent).toHaveLength(3);
+  for (const names of sent) {
+    expect(names).toEqual(expect.arrayContaining(["Read", "Write"]));
+    expect(names.filter((name) => name.startsWith("mcp__")).length).toBeLessThan(FEW.length / 2);
+  }
+  expect(sent[2]).toEqual(sent[1]);
+});
+
+test.each([
+  ["a short system prompt", "Be brief.", { context_budget: 30_000 }, 12],
+  ["a budget that is large enough", HUGE, {}, 12],
+  [
+    "a user who wants no tools deferred",
+    HUGE,
+    { context_budget: 30_000, tool_deferral_threshold: 1 },
+    160,
+  ],
+])("with %s all tools stay", async (_name, system, agent, count) => {
+  const tools = [...OWN, ...mcpTools(count)];
+  const names = tools.map(({ name }) => name);
+  for (const listed of await toolsSent(system, agent, tools)) expect(listed).toEqual(names);
+});

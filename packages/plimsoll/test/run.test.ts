@@ -162,6 +162,13 @@ describe("an agent", () => {
     );
   });
 
+  test("hears of as many tokens sent as `plimsoll cost` tells", async () => {
+    const { stderr } = await run(["claude"], { ASKS: "2", WORDS: "How heavy is the anchor?" });
+    const [, sent = "", session = ""] = /([\d,]+) tokens sent.*\/(ses_\w+)$/m.exec(stderr) ?? [];
+    const { stdout } = await plimsoll(["cost", session, "--json"]);
+    expect(JSON.parse(stdout)).toMatchObject({ sentTokens: Number(sent.replaceAll(",", "")) });
+  });
+
   test("has a session with a title, and the folder where it worked", async () => {
     await run(["claude"], { WORDS: "Grease the crane, please." });
     const { stdout } = await plimsoll(["sessions", "--json"]);
@@ -309,6 +316,23 @@ describe("the service", () => {
     const { code, stderr } = await plimsoll(["run", "--config", other, "--", "claude"]);
     expect(code).toBe(1);
     expect(stderr).toMatch(/already running, with the configuration .* Run `plimsoll stop` first/);
+  });
+
+  test("that has an older version of its configuration is named with what to do, by run and doctor, until it is restarted", async () => {
+    await plimsoll(["stop"]);
+    expect((await run(["claude"], { ASKS: "0" })).stderr).not.toContain("older version");
+    const file = join(home, ".plimsoll", "config.yaml");
+    const config = { providers: providersAt(upstream.url), agent: { context_budget: 54_321 } };
+    await writeFile(file, JSON.stringify(config));
+    const { code, stderr } = await run(["claude"], { ASKS: "0" });
+    const older = `still uses an older version of ${file}. To use the new one, run \`plimsoll stop\``;
+    expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining(older) });
+    expect(stderr).not.toContain("54321");
+    const doctor = await plimsoll(["doctor"]);
+    expect(doctor).toMatchObject({ code: 1, stdout: expect.stringContaining(older) });
+    await plimsoll(["stop"]);
+    expect((await run(["claude"], { ASKS: "0" })).stderr).not.toContain("older version");
+    expect((await plimsoll(["doctor"])).stdout).not.toContain("older version");
   });
 
   test("ends when it is stopped, and says so; a second stop finds none", async () => {

@@ -151,7 +151,7 @@ describe("a conversation that was compacted", () => {
 
   test("says so in its headers, its edits and its view", async () => {
     const edits = await readEdits(service, talk.session);
-    const cut = edits.findLast(({ action }) => action.kind === "remove");
+    const cut = edits.findLast(({ action }) => ["remove", "replace"].includes(action.kind));
     expect(cut).toMatchObject({ strategy: "excerpt", branch: "main" });
     expect(cut?.tokensAfter).toBeLessThan(cut?.tokensBefore ?? 0);
     const view: { messages: JsonObject[]; tokens: number; limit: number } = await service.api(
@@ -375,6 +375,24 @@ describe("from the command line", () => {
     );
     expect(inspected.units.length).toBeLessThan(items.length);
     expect(inspected.used).toBeLessThan(items.reduce((sum, { tokens }) => sum + tokens, 0));
+  });
+
+  test("log, inspect and edits give each message the number by which a model reads it", async () => {
+    const { units } = JSON.parse((await run("inspect", talk.session, "--json")).stdout) as {
+      readonly units: readonly { readonly messages: string; readonly begins: string }[];
+    };
+    const { items } = await service.api<{
+      readonly items: readonly { readonly seq: number; readonly role: string }[];
+    }>(`/api/sessions/${talk.session}/log?limit=1000`);
+    const log = (await run("log", talk.session)).stdout;
+    const logged = [...log.matchAll(/^ *(#\d+) /gm)].map(([, number]) => number);
+    expect(logged).toEqual(items.map(({ seq }) => `#${seq}`));
+    const [first, last] = [units[0], units.at(-1)];
+    expect(first?.messages).toMatch(/^#1(–|$)/);
+    expect(last?.messages.split("–").at(-1)).toBe(`#${items.at(-1)?.seq}`);
+    const number = last?.messages.split("–")[0] ?? "";
+    const line = log.split("\n").find((one) => one.trimStart().startsWith(`${number} `)) ?? "";
+    expect(line).toContain((last?.begins ?? "").slice(0, 20));
   });
 
   test("what cannot be done is said in a sentence", async () => {

@@ -97,7 +97,7 @@ test("the log says of each message on which branch it was said, and can show one
   const said = await readLog(service, session);
   const all = (await run("log", session)).out.trim().split("\n");
   expect(all).toHaveLength(said.length);
-  expect(all.find((line) => line.includes(TITLE))).toMatch(/^\s*1 {2}main\s+user /);
+  expect(all.find((line) => line.includes(TITLE))).toMatch(/^\s*#1 {2}main\s+user /);
   expect(all.find((line) => line.includes(FIRST))).toContain(conversation);
   const one = await run("log", session, "--branch", conversation);
   expect(one.out).toContain(FIRST);

@@ -8,6 +8,7 @@ const given = {
     auto_hide_seconds: 3,
     highlight_p1: true,
   },
+  agent: { context_budget: 90_000 },
   limits: {
     min_limit: 3500,
     default_limit: 5000,
@@ -36,6 +37,15 @@ test("figures must be whole and in their bounds", () => {
   for (const wrong of ["", "-1", "100.5", "8o", "1000"])
     expect(problemsOf({ warningPercent: wrong })).toEqual(["warningPercent"]);
   expect(problemsOf({ minLimit: " 3500 ", warningPercent: "0" })).toEqual([]);
+});
+
+test("a budget is a number only if somebody chooses one", () => {
+  for (const budget of ["auto", "window"] as const) {
+    expect(formOf({ ...given, agent: { context_budget: budget } }).budget).toBe(budget);
+    const checked = checkForm({ ...form, budget, budgetTokens: "not a number" });
+    expect(checked).toMatchObject({ kind: "valid", agent: { context_budget: budget } });
+  }
+  expect(problemsOf({ budget: "tokens", budgetTokens: "many" })).toEqual(["budgetTokens"]);
 });
 
 test("the default must not be below the lowest limit", () => {

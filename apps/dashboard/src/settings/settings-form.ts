@@ -1,10 +1,13 @@
 /** The settings as form fields, and the checks before they are saved. Pure. */
 
-import type { ConfigAnswer, LimitSettings, ProgressSettings } from "plimsoll/api";
+import type { BudgetSettings, ConfigAnswer, LimitSettings, ProgressSettings } from "plimsoll/api";
 
 /** Numbers stay text while the user types. Rows are identified by keys, because their names change while the user types. */
 export interface SettingsForm {
   readonly progress: ProgressSettings;
+  readonly budget: BudgetChoice;
+  /** Used only if `budget` is "tokens". */
+  readonly budgetTokens: string;
   readonly minLimit: string;
   readonly defaultLimit: string;
   /** Warning threshold, in percent of the limit. */
@@ -12,6 +15,8 @@ export interface SettingsForm {
   readonly agents: readonly AgentLimitRow[];
   readonly llms: readonly LlmLimitRow[];
 }
+
+export type BudgetChoice = "auto" | "window" | "tokens";
 
 export interface AgentLimitRow {
   readonly key: string;
@@ -30,7 +35,12 @@ export interface LlmLimitRow {
 export type Problems = Readonly<Record<string, string>>;
 
 export type CheckedForm =
-  | { readonly kind: "valid"; readonly progress: ProgressSettings; readonly limits: LimitSettings }
+  | {
+      readonly kind: "valid";
+      readonly progress: ProgressSettings;
+      readonly agent: BudgetSettings;
+      readonly limits: LimitSettings;
+    }
   | { readonly kind: "invalid"; readonly problems: Problems };
 
 /** Maximum number of rows that the service accepts. */
@@ -40,12 +50,18 @@ const maxTokens = 100_000_000;
 /** Names that a settings file cannot contain. */
 const forbiddenNames: ReadonlySet<string> = new Set(["__proto__", "constructor", "prototype"]);
 
+/** The number that the field shows if a user chooses a number. */
+const proposedBudget = "200000";
+
 export function formOf({
   progress,
+  agent: { context_budget: budget },
   limits,
-}: Pick<ConfigAnswer, "progress" | "limits">): SettingsForm {
+}: Pick<ConfigAnswer, "progress" | "agent" | "limits">): SettingsForm {
   return {
     progress,
+    budget: typeof budget === "number" ? "tokens" : budget,
+    budgetTokens: typeof budget === "number" ? String(budget) : proposedBudget,
     minLimit: String(limits.min_limit),
     defaultLimit: String(limits.default_limit),
     warningPercent: String(Math.round(limits.warning_threshold * 1000) / 10),
@@ -82,6 +98,7 @@ export function checkForm(form: SettingsForm): CheckedForm {
     if (sentence !== undefined) problems[field] = sentence;
   };
   const [least, usual] = [wholeOf(form.minLimit), wholeOf(form.defaultLimit)];
+  if (form.budget === "tokens") note("budgetTokens", problemOfTokens(form.budgetTokens));
   note("minLimit", problemOfTokens(form.minLimit));
   note("defaultLimit", problemOfTokens(form.defaultLimit));
   if (least !== undefined && usual !== undefined && usual < least)
@@ -101,7 +118,9 @@ export function checkForm(form: SettingsForm): CheckedForm {
     note(`llms.${key}.limit`, problemOfTokens(limit));
   }
   if (Object.keys(problems).length > 0) return { kind: "invalid", problems };
-  return { kind: "valid", progress: form.progress, limits: limitsOf(form) };
+  const { progress, budget } = form;
+  const agent = { context_budget: budget === "tokens" ? Number(form.budgetTokens) : budget };
+  return { kind: "valid", progress, agent, limits: limitsOf(form) };
 }
 
 /** The limits in a form. Contract: the form has no problems. */

@@ -6,6 +6,7 @@ import {
   budgetTooSmall,
   effectiveLimit,
   type GuardTarget,
+  toolTokensInBudget,
 } from "./guard.ts";
 import { narrowLimit } from "./limit.ts";
 
@@ -244,4 +245,15 @@ test("a budget below the window keeps a quarter of itself free for the answer", 
   const target: GuardTarget = { name, limit: { ...limit, maxOutput: 600 } };
   expect(effectiveLimit(target)).toBe(750);
   expect(effectiveLimit(target, { contextBudget: 880 })).toBe(780);
+});
+
+test.each([
+  ["a small system prompt leaves tools their usual room", 30_000, 5_000, 3_000],
+  ["one that takes nearly half leaves them the rest of that half", 30_000, 13_500, 1_500],
+  ["one that takes more than half leaves them a quarter of the usual room", 30_000, 16_000, 750],
+  ["without a budget nothing changes", undefined, 16_000, 3_000],
+])("room for tools: %s", (_name, contextBudget, systemTokens, tokens) => {
+  const own = contextBudget === undefined ? {} : { contextBudget };
+  const asked = { systemTokens, usualTokens: 3_000 };
+  expect(toolTokensInBudget(targetOf(200_000), own, asked)).toBe(tokens);
 });

@@ -64,6 +64,8 @@ const priorityBonus = 1.2;
  * budget, the smaller of the two amounts applies.
  */
 const room = { ofWindow: 0.5, ofBudget: 0.25 };
+/** Share of the usual room for tools that is left beside a large system prompt. */
+const leastToolRoom = 0.25;
 /** A budget is raised to this many times the size of the preamble, so that at least half of it is left for the conversation. */
 const preamblesInBudget = 2;
 
@@ -101,6 +103,21 @@ export function budgetTooSmall(
 ): number | undefined {
   const budget = budgetOf(limit, own);
   return budget !== undefined && preamble * preamblesInBudget > budget ? budget : undefined;
+}
+
+/**
+ * The tokens that tools may take, so that system prompt and tools take at most half of a budget. Never more than `usualTokens`,
+ * which tools may take otherwise. A small part of these is always left, for the tools that the model uses.
+ */
+export function toolTokensInBudget(
+  { limit }: GuardTarget,
+  own: OwnLimits,
+  { systemTokens, usualTokens }: { readonly systemTokens: number; readonly usualTokens: number },
+): number {
+  const budget = budgetOf(limit, own);
+  if (budget === undefined) return usualTokens;
+  const beside = Math.floor(budget / preamblesInBudget) - systemTokens;
+  return Math.min(usualTokens, Math.max(beside, Math.floor(usualTokens * leastToolRoom)));
 }
 
 /** The limit that the window alone would give. Undefined if no own limit is lower than that. */

@@ -11,13 +11,13 @@ import { harmless } from "../text/unseen.ts";
 import { wireNames } from "../wire/format/wire.ts";
 import type { CompactFlags } from "./commands/compact.ts";
 import type { CostFlags } from "./commands/cost.ts";
-import { clients, printEnvironment } from "./commands/env.ts";
+import { printEnvironment } from "./commands/env.ts";
 import type { RecallFlags } from "./commands/recall.ts";
 import type { ReplayFlags } from "./commands/replay.ts";
 import type { ServeFlags } from "./commands/serve.ts";
 import type { ToolSearchFlags } from "./commands/tool-search.ts";
 import type { ReportFlags } from "./report/report.ts";
-import { agentPrograms } from "./run/agents.ts";
+import { agentPrograms, clientNames } from "./run/clients.ts";
 import type { RunFlags } from "./run/run.ts";
 import type { TopFlags } from "./top/top.ts";
 
@@ -103,9 +103,9 @@ export function program(): Command {
     .exitOverride();
   addService(root);
 
-  example(withData(root.command("env")), "plimsoll env claude-code")
+  example(withData(root.command("env")), "plimsoll env claude")
     .description("print the settings that point a client at Plimsoll")
-    .argument("<client>", clients.join(", "))
+    .argument("[client]", `${clientNames.join(", ")} (default: list them)`)
     .option("--port <number>", "port of the service", portOf)
     .option("--json", "as JSON")
     .action(printEnvironment);

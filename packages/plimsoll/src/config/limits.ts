@@ -18,7 +18,7 @@ const usualDefault = 5000;
 
 /** The limits from the configuration that apply to a request. If several limits of `context_config` apply, the lowest is used. */
 export function ownLimitsOf(config: Config, who: WhoAsks): OwnLimits {
-  const contextBudget = config.agent?.context_budget ?? "auto";
+  const contextBudget = budgetOf(config);
   const named = namedLimits(config, who);
   return {
     ...(contextBudget === "window" ? {} : { contextBudget }),
@@ -36,6 +36,10 @@ function namedLimits(config: Config, { agent, provider, model }: WhoAsks): reado
     ...(ofAgent === undefined ? [] : [ofAgent]),
     ...ofKind.map(({ limit, follow_default: follows }) => (follows ? defaultOf(config) : limit)),
   ];
+}
+
+export function budgetOf({ agent }: Config): number | "auto" | "window" {
+  return agent?.context_budget ?? "auto";
 }
 
 export function floorOf(config: Config): number {

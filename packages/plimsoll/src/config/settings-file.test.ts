@@ -11,7 +11,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { configChange, readConfigAnswer, writeConfig } from "./settings-file.ts";
+import { configChange, openSettingsFile, readConfigAnswer, writeConfig } from "./settings-file.ts";
 
 let folder: string;
 const file = (): string => join(folder, "config.yaml");
@@ -106,4 +106,23 @@ test("names with blanks around them, and a type that is named twice, are refused
     expect(configChange.safeParse({ revision, limits: { ...limits, ...wrong } }).success).toBe(
       false,
     );
+});
+
+test("a service knows its file by the changes that it made itself, and not by those of others", () => {
+  writeFileSync(file(), written);
+  const service = openSettingsFile(file());
+  const isCurrent = (): boolean => {
+    const { revision, loadedRevision } = service.read();
+    return revision === loadedRevision;
+  };
+  const hide = (seconds: number): void => {
+    const { revision, progress } = service.read();
+    service.write({ revision, progress: { ...progress, auto_hide_seconds: seconds } });
+  };
+  hide(5);
+  expect(isCurrent()).toBe(true);
+  writeFileSync(file(), `${read()}# another line\n`);
+  expect(isCurrent()).toBe(false);
+  hide(6);
+  expect(isCurrent()).toBe(false);
 });

@@ -18,12 +18,17 @@ import {
 import { dirname, extname } from "node:path";
 import { type Document, isCollection, parseDocument } from "yaml";
 import { z } from "zod";
-import type { ConfigAnswer, LimitSettings, ProgressSettings } from "../message/api.ts";
+import type {
+  BudgetSettings,
+  ConfigAnswer,
+  LimitSettings,
+  ProgressSettings,
+} from "../message/api.ts";
 import { errorMessage, PlimsollError } from "../message/error.ts";
 import { isObject } from "../message/json.ts";
 import { usualSettings } from "../watch/row-state.ts";
 import { parseConfig } from "./config.ts";
-import { defaultOf, floorOf, thresholdsOf } from "./limits.ts";
+import { budgetOf, defaultOf, floorOf, thresholdsOf } from "./limits.ts";
 import type { Config } from "./schema.ts";
 
 const tokens = z.number().int().min(1).max(100_000_000);
@@ -48,6 +53,14 @@ export const configChange = z.strictObject({
       highlight_p1: z.boolean().describe("Whether areas with priority 1 are highlighted."),
     })
     .describe("How compactions are shown.")
+    .optional(),
+  agent: z
+    .strictObject({
+      context_budget: z
+        .union([tokens, z.enum(["auto", "window"])])
+        .describe("Maximum size of every request in tokens, `auto` or `window`."),
+    })
+    .describe("The budget of every request.")
     .optional(),
   limits: z
     .strictObject({
@@ -90,6 +103,7 @@ export const configChange = z.strictObject({
 export interface ConfigChange {
   readonly revision: string;
   readonly progress?: ProgressSettings | undefined;
+  readonly agent?: BudgetSettings | undefined;
   readonly limits?: LimitSettings | undefined;
 }
 
@@ -118,11 +132,34 @@ function limitsOf(config: Config): LimitSettings {
   };
 }
 
-export function readConfigAnswer(file: string): ConfigAnswer {
+/** The configuration file of a running service. */
+export interface SettingsFile {
+  read(): ConfigAnswer;
+  /** Contract: returns the configuration that the file contains after the change. If it throws, the file is unchanged. */
+  write(wish: ConfigChange): Config;
+}
+
+/** The service has loaded the file as it is now. */
+export function openSettingsFile(file: string): SettingsFile {
+  let loadedRevision = revisionOf(textOf(file));
+  return {
+    read: () => ({ ...readConfigAnswer(file), loadedRevision }),
+    write: (wish) => {
+      const config = writeConfig(file, wish);
+      // The service takes these changes over, but no other change that somebody made in the file before.
+      if (wish.revision === loadedRevision) loadedRevision = revisionOf(textOf(file));
+      return config;
+    },
+  };
+}
+
+type FileAnswer = Omit<ConfigAnswer, "loadedRevision">;
+
+export function readConfigAnswer(file: string): FileAnswer {
   return readAnswer(textOf(file), file);
 }
 
-function readAnswer(text: string, file: string): ConfigAnswer {
+function readAnswer(text: string, file: string): FileAnswer {
   const config = parseConfig(text, file);
   const readOnly = readOnlyReason(file);
   return {
@@ -130,13 +167,14 @@ function readAnswer(text: string, file: string): ConfigAnswer {
     file,
     ...(readOnly === undefined ? {} : { readOnly }),
     progress: progressOf(config),
+    agent: { context_budget: budgetOf(config) },
     limits: limitsOf(config),
   };
 }
 
 /** Contract: returns the configuration that the file contains after the change. If it throws, the file is unchanged. */
 export function writeConfig(file: string, wish: ConfigChange): Config {
-  const { revision, progress, limits } = wish;
+  const { revision, progress, agent, limits } = wish;
   const readOnly = readOnlyReason(file);
   if (readOnly !== undefined) throw new PlimsollError("USAGE", readOnly, { status: 409 });
   const text = textOf(file);
@@ -151,6 +189,7 @@ export function writeConfig(file: string, wish: ConfigChange): Config {
   const document = parseDocument(text);
   const now = readAnswer(text, file);
   if (progress !== undefined) setChanged(document, ["progress"], now.progress, progress);
+  if (agent !== undefined) setChanged(document, ["agent"], now.agent, agent);
   if (limits !== undefined) setChanged(document, ["context_config"], now.limits, limits);
   const changed = document.toString({ lineWidth: 0 });
   const config = parseConfig(changed, file);

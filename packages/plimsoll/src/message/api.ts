@@ -269,8 +269,12 @@ export interface LimitSettings {
   }[];
 }
 
+export interface BudgetSettings {
+  readonly context_budget: number | "auto" | "window";
+}
+
 /**
- * The answer of `GET /api/config`. `PUT /api/config` accepts `{ revision, progress?, limits? }` and returns the same. Both need
+ * The answer of `GET /api/config`. `PUT /api/config` accepts `{ revision, progress?, agent?, limits? }` and returns the same. Both need
  * the owner's token.
  */
 export interface ConfigAnswer {
@@ -278,10 +282,13 @@ export interface ConfigAnswer {
    * Changes whenever the file changes. A write with an old revision is refused, so nobody overwrites changes they have not seen.
    */
   readonly revision: string;
+  /** The revision that the service uses. If it is not `revision`, the file has changed, and the service needs a restart. */
+  readonly loadedRevision: string;
   /** Path of the configuration file, which may not exist yet. */
   readonly file: string;
   /** Why the configuration cannot be changed over HTTP. Absent if it can be. */
   readonly readOnly?: string;
   readonly progress: ProgressSettings;
+  readonly agent: BudgetSettings;
   readonly limits: LimitSettings;
 }

@@ -6,6 +6,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 import { BoundedMap } from "../bounds/bounded-map.ts";
 import type { Config } from "../config/schema.ts";
+import { openSettingsFile } from "../config/settings-file.ts";
 import type { Engine } from "../engine.ts";
 import { errorMessage, PlimsollError } from "../message/error.ts";
 import type { Vendor, Wire } from "../wire/format/wire.ts";
@@ -75,6 +76,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       allowedHosts: (options.config.server?.allowed_hosts ?? []).map((host) => host.toLowerCase()),
     },
     metrics,
+    settingsFile: openSettingsFile(options.configFile),
     dashboard: loadDashboard(),
     mcp: mcp.route,
     closing: closing.signal,

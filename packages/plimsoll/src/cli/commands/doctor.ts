@@ -1,6 +1,6 @@
 /** `plimsoll doctor`: checks the set-up and says how to fix problems. */
 
-import { statSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { type Flags, loadSettings, type Settings } from "../../config/config.ts";
 import { configuredTokenizers } from "../../config/configured-tokenizers.ts";
@@ -19,7 +19,7 @@ import { harmless, harmlessJson } from "../../text/unseen.ts";
 import { knownLimits } from "../console/known-limits.ts";
 import { openToRead } from "../console/open-store.ts";
 import { withProgress } from "../console/progress.ts";
-import { findService, serviceFileName } from "../console/running.ts";
+import { findService, olderConfiguration, serviceFileName } from "../console/running.ts";
 
 interface Finding {
   readonly check: string;
@@ -133,7 +133,13 @@ async function checkStore(settings: Settings): Promise<Finding> {
   }
 }
 
-async function checkService({ data }: Settings): Promise<Finding> {
+/** The owner's token. Empty if there is none, because `doctor` makes nothing. */
+function tokenIn(data: string): string {
+  const file = join(data, "token");
+  return accessTo(file) === "readable" ? readFileSync(file, "utf8").trim() : "";
+}
+
+async function checkService({ data, token }: Settings): Promise<Finding> {
   const check = "service";
   const file = join(data, serviceFileName);
   if (accessTo(file) === "unreadable")
@@ -146,9 +152,11 @@ async function checkService({ data }: Settings): Promise<Finding> {
       message: "not running on this data folder; `plimsoll run` or `plimsoll serve` starts it",
     };
   const { pid, url, problems } = running;
+  const older = await olderConfiguration(url, token ?? tokenIn(data));
+  const found = [...problems, ...(older === undefined ? [] : [older])];
   return {
     check,
-    isGood: problems.length === 0,
-    message: [`process ${pid} on ${url}`, ...problems].join(". "),
+    isGood: found.length === 0,
+    message: [`process ${pid} on ${url}`, ...found].join(". "),
   };
 }

@@ -2,11 +2,10 @@
 
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { budgetTooSmall, effectiveLimit } from "../../budget/guard.ts";
-import { scaleBetween, shownTokens } from "../../budget/token-scale.ts";
 import { type Flags, loadSettings } from "../../config/config.ts";
 import { ownLimitsOf } from "../../config/limits.ts";
 import type { Config } from "../../config/schema.ts";
-import type { WindowPicture } from "../../message/api.ts";
+import type { WindowPicture, WindowUnit } from "../../message/api.ts";
 import { errorMessage, PlimsollError } from "../../message/error.ts";
 import { isObject, type JsonObject } from "../../message/json.ts";
 import { type Message, messageText } from "../../message/message.ts";
@@ -46,6 +45,7 @@ interface Inspection {
 }
 
 interface InspectedUnit {
+  /** Numbers of the messages, as models and all other commands name them, such as #3–#5. Empty for texts that Plimsoll wrote. */
   readonly messages: string;
   readonly type: string;
   readonly isExchange: boolean;
@@ -82,11 +82,10 @@ export async function runInspect(
   console.log(flags.json === true ? harmlessJson(inspection) : render(inspection));
 }
 
-/** For a session, gives the sizes of its picture, which every other screen shows, and the limit of the last request. */
+/** For a session, gives the units and sizes of its picture, which every other screen shows, and the limit of the last request. */
 function asDrawn(inspection: Inspection, picture: WindowPicture): Inspection {
-  const { units, isWindowGuess: _ofNow, raisedFrom, ...others } = inspection;
+  const { isWindowGuess: _ofNow, raisedFrom, ...others } = inspection;
   const { tokens: used, limit, window, isWindowGuess } = picture;
-  const scale = scaleBetween(inspection.used, used);
   const isRaised = picture.headTokens !== undefined && raisedFrom !== undefined;
   return {
     ...others,
@@ -96,9 +95,40 @@ function asDrawn(inspection: Inspection, picture: WindowPicture): Inspection {
     ...(isWindowGuess === true ? { isWindowGuess } : {}),
     used,
     components: componentsIn(picture),
-    units: units.map((unit) => ({ ...unit, tokens: shownTokens(unit.tokens, scale) })),
+    units: picture.units.filter(isInConversation).map(drawnUnit),
   };
 }
+
+function isInConversation({ segments: [segment] }: WindowUnit): boolean {
+  return segment !== undefined && !["system", "skills", "tools"].includes(segment.kind);
+}
+
+function drawnUnit({
+  first,
+  last,
+  segments,
+  type,
+  priority,
+  tokens,
+  begins,
+}: WindowUnit): InspectedUnit {
+  const kinds = segments.map(({ kind }) => kind);
+  return {
+    messages: first === undefined || last === undefined ? "" : numbersOf(first, last),
+    type: type ?? (kinds.includes("summary") ? "summary" : "placeholder"),
+    isExchange: kinds.includes("results"),
+    priority: priority ?? usualPriority,
+    tokens,
+    begins: oneLine(begins, 60),
+  };
+}
+
+function numbersOf(first: number, last: number): string {
+  return first === last ? `#${first}` : `#${first}–#${last}`;
+}
+
+/** Of units that touch none of the user's areas. */
+const usualPriority = 2;
 
 function readRequestFile(file: string): JsonObject {
   try {
@@ -193,7 +223,8 @@ function unitsOf(
   areas: Parameters<typeof splitUnits>[1],
 ): readonly InspectedUnit[] {
   return splitUnits(messages, areas).map(({ first, last, type, isExchange, priority }) => ({
-    messages: first === last ? `${first}` : `${first}–${last}`,
+    // Messages have numbers from 1 on, as in the log.
+    messages: numbersOf(first + 1, last + 1),
     type,
     isExchange,
     priority,

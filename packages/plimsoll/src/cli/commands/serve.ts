@@ -1,5 +1,6 @@
 /** `plimsoll serve`: runs the service until a signal stops it. */
 
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { type Flags, loadSettings, type Settings } from "../../config/config.ts";
 import { openDataFolder } from "../../config/data-folder.ts";
@@ -33,6 +34,7 @@ export async function runServe(flags: ServeFlags, version: string): Promise<void
   const { config, host, port } = settings;
   const token = settings.token ?? folder.token;
   const lock = takeService(settings.data);
+  const isNewStore = !existsSync(folder.database);
   const engine = await openEngine({ data: settings.data, config, isService: true });
   let isStopping = false;
   engine.on("store-error", ({ message }) =>
@@ -50,8 +52,8 @@ export async function runServe(flags: ServeFlags, version: string): Promise<void
     warn,
   });
   await engine.warmUp();
-  // Checks the store's whole file in the background.
-  void engine.health.check();
+  // Checks the store's whole file in the background, in a thread of its own. A new store has nothing to check.
+  if (!isNewStore) void engine.health.check();
   const server = await startServer({
     engine,
     config,

@@ -139,7 +139,7 @@ function renderMessage(
   const inner = node.source === "inner" ? " (lookup)" : "";
   const mark = node.isComplete ? inner : " (incomplete)";
   const branch = hasBranches ? `${(node.branch ?? "").padEnd(branchWidth)} ` : "";
-  const head = `${String(node.seq).padStart(5)}  ${branch}${node.role.padEnd(9)} ${String(node.tokens).padStart(7)} tokens${mark}`;
+  const head = `${`#${node.seq}`.padStart(6)}  ${branch}${node.role.padEnd(9)} ${String(node.tokens).padStart(7)} tokens${mark}`;
   const text = isObject(message) ? readable(message, wire) : "";
   return full === true ? `${head}\n${harmless(text)}\n` : `${head}  ${oneLine(text, 80)}`;
 }

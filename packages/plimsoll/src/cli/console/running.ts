@@ -4,7 +4,7 @@ import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { serviceLockName } from "../../config/data-folder.ts";
 import { PlimsollError } from "../../message/error.ts";
-import { isObject, parseObject } from "../../message/json.ts";
+import { isObject, type JsonObject, parseObject } from "../../message/json.ts";
 import { type FolderLock, takeLock } from "../../store/folder-lock.ts";
 import { isAlive, writeWhole } from "../../store/whole-file.ts";
 
@@ -66,6 +66,30 @@ function readServiceFile(data: string): NamedService | undefined {
   const file = join(data, serviceFileName);
   const { pid, url } = (existsSync(file) && parseObject(readFileSync(file, "utf8"))) || {};
   return typeof pid === "number" && typeof url === "string" ? { pid, url } : undefined;
+}
+
+/**
+ * A sentence if the service has an older version of its configuration file than the file has now. The service says only which
+ * revision of the file it uses.
+ */
+export async function olderConfiguration(url: string, token: string): Promise<string | undefined> {
+  const config = await configAt(url, token);
+  const { file, revision, loadedRevision } = config ?? {};
+  if (typeof loadedRevision !== "string" || revision === loadedRevision) return undefined;
+  return `The service on ${url} still uses an older version of ${String(file)}. To use the new one, run \`plimsoll stop\`, then start the service or your agent again.`;
+}
+
+async function configAt(url: string, token: string): Promise<JsonObject | undefined> {
+  try {
+    const response = await fetch(`${url}/api/config`, {
+      headers: { authorization: `Bearer ${token}` },
+      signal: AbortSignal.timeout(timeoutMs),
+    });
+    const config: unknown = await response.json();
+    return isObject(config) ? config : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** The problems that the service at this address reports. Undefined if no service answers. */

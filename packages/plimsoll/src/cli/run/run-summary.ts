@@ -12,6 +12,7 @@ export interface SessionSum {
   /** Turns without an answer, and the last reason. */
   readonly failed: number;
   readonly error?: string;
+  /** As the provider counted them, with inner rounds; by Plimsoll's own count if it reported none. `plimsoll cost` counts the same. */
   readonly sentTokens: number;
   /** Tokens that Plimsoll did not send although the window would have taken them. */
   readonly savedTokens: number;
@@ -46,7 +47,7 @@ function withAnswered(before: SessionSum = nothing, event: TurnEndEvent): Sessio
   return {
     ...before,
     turns: before.turns + 1,
-    sentTokens: before.sentTokens + tokensAfter,
+    sentTokens: before.sentTokens + (event.usage?.inputTokens ?? tokensAfter),
     savedTokens: before.savedTokens + savedTokensOf({ ...event, tokensAfter }),
     ...(usd === undefined ? {} : { usd }),
     ...(savedUsd === undefined ? {} : { savedUsd }),

@@ -25,7 +25,9 @@ import { PlimsollError } from "../../message/error.ts";
 import { runPath } from "../../message/run-mark.ts";
 import { isAlive } from "../../store/whole-file.ts";
 import { harmless } from "../../text/unseen.ts";
-import { type Agent, agentOf, type Pointing, refuseOtherWays, withoutProxy } from "./agents.ts";
+import { olderConfiguration } from "../console/running.ts";
+import { type Agent, agentOf, pointingOf, refuseOtherWays, withoutProxy } from "./agents.ts";
+import type { Pointing } from "./clients.ts";
 import { findOrStart } from "./find-or-start.ts";
 import { summaryLines } from "./run-summary.ts";
 import { watchRun } from "./watch-run.ts";
@@ -45,6 +47,8 @@ export async function runAgent(command: readonly string[], flags: RunFlags): Pro
   const settings = loadSettings(flags, process.env);
   const token = settings.token ?? openDataFolder(settings.data).token;
   const url = await findOrStart({ settings, flags });
+  const older = await olderConfiguration(url, token);
+  if (older !== undefined) console.error(`plimsoll: ${harmless(older)}`);
   const folder = makeRunFolder(settings.data);
   const run = randomBytes(6).toString("hex");
   try {
@@ -73,13 +77,10 @@ interface RunPlace {
   readonly folder: string;
 }
 
-function pointAgent(
-  agent: Agent & { readonly key: string },
-  { run, url, folder }: RunPlace,
-): Pointing {
+function pointAgent(agent: Agent, { run, url, folder }: RunPlace): Pointing {
   const mark = { id: run, program: agent.key, folder: basename(process.cwd()) };
   const address = url + runPath(mark);
-  const pointing = agent.pointAt({
+  const pointing = pointingOf(agent, {
     address,
     host: url,
     folder,
@@ -94,7 +95,7 @@ function pointAgent(
 }
 
 /** The file of the program, as a shell would find it. */
-function findProgram(program: string, { name, install }: Agent): string {
+function findProgram(program: string, { name, start: { install } }: Agent): string {
   const isPath = isAbsolute(program) || /[\\/]/.test(program);
   const folders = (process.env["PATH"] ?? "").split(delimiter);
   const candidates = isPath ? [program] : folders.map((folder) => join(folder, program));

@@ -1,7 +1,7 @@
 /** The routes of /api and /events: who may call each one, its arguments, and its answer. */
 
 import { z } from "zod";
-import { configChange, readConfigAnswer, writeConfig } from "../../config/settings-file.ts";
+import { configChange } from "../../config/settings-file.ts";
 import type { Engine } from "../../engine.ts";
 import { PlimsollError } from "../../message/error.ts";
 import { archiveRows, editRows } from "../../session/inspect/edited-messages.ts";
@@ -283,9 +283,10 @@ const otherRoutes: readonly Route<ApiWorld>[] = [
     method: "GET",
     path: "/api/config",
     who: "owner",
-    about: "The settings for progress and limits: `{ revision, file, progress, limits }`.",
+    about:
+      "The settings for progress, budget and limits: `{ revision, loadedRevision, file, progress, agent, limits }`. If the two revisions differ, the file has changed since the service read it.",
     reply: "json",
-    handle: ({ world: { configFile } }) => readConfigAnswer(configFile),
+    handle: ({ world: { settingsFile } }) => settingsFile.read(),
   }),
   route({
     method: "PUT",
@@ -295,9 +296,9 @@ const otherRoutes: readonly Route<ApiWorld>[] = [
       "Changes these settings in the user's YAML file. They apply from the next turn on. 409 if the file has changed since it was read.",
     body: configChange,
     reply: "json",
-    handle: ({ world: { engine, configFile }, body }) => {
-      engine.settings.change(writeConfig(configFile, body));
-      return readConfigAnswer(configFile);
+    handle: ({ world: { engine, settingsFile }, body }) => {
+      engine.settings.change(settingsFile.write(body));
+      return settingsFile.read();
     },
   }),
   route({

@@ -5,7 +5,6 @@
  * again.
  */
 
-import { usualToolShare } from "../../budget/thresholds.ts";
 import type { Config } from "../../config/schema.ts";
 import type { NewEdit, ToolSelection } from "../../message/edit.ts";
 import {
@@ -22,6 +21,7 @@ import { decoded } from "../draft/conversation-for-strategies.ts";
 import { type Draft, offerIn, withOffer } from "../draft/draft.ts";
 import { type CalibrationWorld, guardOf } from "../draft/projection.ts";
 import { commit, editOn, type ProposalWorld, propose } from "../draft/propose-edits.ts";
+import { type ToolTokens, tokensIn } from "../draft/tool-tokens.ts";
 import { announce } from "../log/append.ts";
 import type { EditStore } from "../log/edits.ts";
 import { remember } from "../log/log.ts";
@@ -38,15 +38,6 @@ const nothingDeferred = "";
 const firstShare = 0.75;
 /** Maximum number of times that the room is reduced because an exact count did not fit. */
 const triesMax = 4;
-
-/** Maximum number of tokens that all tools of a request may take. */
-export function mostToolTokens({ agent }: Config, limitTokens: number): number {
-  return Math.floor(limitTokens * (agent?.tool_deferral_threshold ?? usualToolShare));
-}
-
-function mostIn(world: Pick<ToolWorld, "config">, draft: Draft): number {
-  return mostToolTokens(world.config, guardOf(world, draft).limit);
-}
 
 /** The room for deferrable tools, after all other tools of the client and Plimsoll's own tools. */
 export async function roomFor(
@@ -86,12 +77,12 @@ export async function deferTools(world: ToolWorld, draft: Draft): Promise<void> 
   )
     return;
   const { tools: selected } = viewOf(log, branch, path);
-  const most = mostIn(world, draft);
+  const tokens = tokensIn(world, draft);
   const stays = await stayingTools(draft);
-  const adjustment = await adjustmentFor(draft, { offer, catalogue, most, selected, stays });
+  const adjustment = await adjustmentFor(draft, { offer, catalogue, tokens, selected, stays });
   if (adjustment === "as it is") return;
   const lastUse = await lastUses(draft, selected);
-  const choosing = { catalogue, own: offer.own, most, lastUse, stays };
+  const choosing = { catalogue, own: offer.own, most: tokens.chosen, lastUse, stays };
   const chosen =
     adjustment === "all" ? await everything(choosing) : await chooseWithin(draft, choosing);
   if (selected !== undefined && isSameSelection(selected, chosen.selection)) return;
@@ -109,7 +100,7 @@ type Adjustment = "as it is" | "fewer" | "smaller" | "all";
 interface AdjustmentInput {
   readonly offer: OwnOffer;
   readonly catalogue: Catalogue;
-  readonly most: number;
+  readonly tokens: ToolTokens;
   readonly selected: ToolSelection | undefined;
   readonly stays: StayingTools;
 }
@@ -125,14 +116,14 @@ function adjustmentFor(draft: Draft, input: AdjustmentInput): Adjustment | Promi
 
 function firstAdjustment(
   draft: Draft,
-  { offer, catalogue, most }: Omit<AdjustmentInput, "selected" | "stays">,
+  { offer, catalogue, tokens }: Omit<AdjustmentInput, "selected" | "stays">,
 ): Adjustment {
   const { log, branch, path, wire, measured } = draft;
   const isTooMany = catalogue.tools.length > (wire.tools.max ?? Number.POSITIVE_INFINITY);
   // Plimsoll's tools are needed, but the tool list is already full.
   const mustJoin = offer.isTooMany && isNeeded(offer, viewOf(log, branch, path));
   if (isTooMany || mustJoin) return "fewer";
-  return measured.components.tools.tokens > most ? "smaller" : "as it is";
+  return measured.components.tools.tokens > tokens.chosen ? "smaller" : "as it is";
 }
 
 /**
@@ -143,7 +134,7 @@ async function laterAdjustment(
   {
     offer,
     catalogue,
-    most,
+    tokens,
     selected,
     stays,
   }: AdjustmentInput & { readonly selected: ToolSelection },
@@ -153,13 +144,15 @@ async function laterAdjustment(
   const maxTools = wire.tools.max ?? Number.POSITIVE_INFINITY;
   const all = measured.components.tools.tokens + offer.count.tokens;
   const count = catalogue.tools.length + offer.elements.length + 1;
-  const isRoomy = all <= most * firstShare && count <= maxTools;
+  const isRoomy = all <= tokens.chosen * firstShare && count <= maxTools;
   if (isRoomy && catalogue.deferred(selected).length > 0) return "all";
   // If the provider defers tools itself, it gets found tools inside the conversation. They are then not part of the list.
   const list = await catalogue.list(catalogue.isNative ? { ...selected, loaded: [] } : selected);
   const isTooMany = !catalogue.isNative && list.elements.length > maxTools;
   const mayGo = [...selected.kept, ...selected.loaded].some(catalogue.has);
-  return mayGo && (isTooMany || list.count.tokens > most) ? "smaller" : "as it is";
+  // Tools that the model has found stay, even if the system prompt is large.
+  const allowed = selected.loaded.length === 0 ? tokens.chosen : tokens.most;
+  return mayGo && (isTooMany || list.count.tokens > allowed) ? "smaller" : "as it is";
 }
 
 function isSameSelection(one: ToolSelection, other: ToolSelection): boolean {
@@ -318,7 +311,7 @@ async function usualSelection(
 ): Promise<ToolSelection> {
   const { tools } = viewOf(draft.log, draft.branch, draft.path);
   if (tools !== undefined) return tools;
-  const most = mostIn(world, draft);
+  const { chosen: most } = tokensIn(world, draft);
   const { selection } = await chooseWithin(draft, {
     ...requestTools,
     most,
@@ -392,7 +385,7 @@ export async function reselectTools(
   const chosen = await chooseWithin(draft, {
     catalogue,
     own,
-    most: mostIn(world, draft),
+    most: tokensIn(world, draft).chosen,
     lastUse,
     stays: await stayingTools(draft),
   });

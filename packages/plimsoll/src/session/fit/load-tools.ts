@@ -10,20 +10,14 @@ import { toolSearchTexts } from "../../text/for-models.ts";
 import { type Draft, offerIn, type Sized } from "../draft/draft.ts";
 import { assessView, type CalibrationWorld, guardOf } from "../draft/projection.ts";
 import { commit, type ProposalWorld, propose } from "../draft/propose-edits.ts";
+import { mostToolTokens } from "../draft/tool-tokens.ts";
 import { announce } from "../log/append.ts";
 import type { EditStore } from "../log/edits.ts";
 import { remember } from "../log/log.ts";
 import { viewOf } from "../log/path.ts";
 import type { PricesOf } from "../measure/prices.ts";
 import type { Catalogue } from "../tools/catalogue.ts";
-import {
-  lastUses,
-  mostToolTokens,
-  type RequestTools,
-  roomFor,
-  stayingTools,
-  toolsEdit,
-} from "./defer-tools.ts";
+import { lastUses, type RequestTools, roomFor, stayingTools, toolsEdit } from "./defer-tools.ts";
 import { type Fitted, fitted } from "./last-resort.ts";
 
 /** Maximum number of tools that one search loads. For further matches, the answer only gives their names. */
