@@ -28,6 +28,9 @@ export interface Page {
 const budgets = [10, 25, 50] as const;
 const own = "Plimsoll";
 
+/** The picture next to the page. */
+export const plotName = "quality.svg";
+
 export function pageOf(page: Page): string {
   const { measured, limit } = page;
   return `${[
@@ -36,6 +39,7 @@ export function pageOf(page: Page): string {
     "How much of what an agent needs later is still there after compaction, and how well the rest is found again, on recorded conversations and without any language model. Each case is answered by a child process, `plimsoll compact --jsonl` or `plimsoll recall --jsonl`, with default settings, without a configuration, counted in o200k tokens. A case is written only after the one before it was answered; those with queries are in another process than those without. Baselines and metrics are those of the scorer in `../shared/eval`, whose README defines them.",
     toMarkdown(goalsTable(measured, limit === 0)),
     goalNotes,
+    `![Each figure against the budget: Plimsoll, clip, tail, middle-out and LangChain's trimMessages.](${plotName})`,
     "## By set",
     ...futureTables(measured).map(toMarkdown),
     toMarkdown(evidenceTable(measured)),
@@ -58,7 +62,7 @@ export function pageOf(page: Page): string {
   ].join("\n\n")}\n`;
 }
 
-const goalNotes = `Intervals are bootstraps over whole recordings. LoCoMo has four conversations here, so its intervals are rough. \`ledger\` is a bare list of names: it wins FRR-far and FRR-reach among the baselines, and loses FRR-place by far; \`clip\` is the baseline to beat. An answer that breaks a hard rule scores zero.`;
+const goalNotes = `Intervals are bootstraps over whole recordings. LoCoMo has four conversations here, so its intervals are rough. \`ledger\` is a bare list of names: it wins FRR-reach among the baselines, and loses FRR-place by far; \`clip\` is the baseline to beat. \`langchain\` is LangChain's \`trimMessages\` on the messages after the head, as its documentation has it; it knows nothing of the scorer's duties (the user's words, the newest exchange), so most of its answers break one, and score zero. An answer that breaks a hard rule scores zero.`;
 
 const handleNote = `A file on the command line has no archive, so the notice in the results above names no handle. In a session it does, and that costs tokens. Here the same chain ran in process with a handle in every notice that would have one. Windows of a few hundred tokens suffer most: there the handle can push out what must stay, which counts as a violation.`;
 
@@ -85,9 +89,17 @@ function setsOf({ rows }: Scores, kind: Kind): readonly string[] {
 function futureTables({ own: scores, baselines }: Measured): readonly Table[] {
   const metrics: readonly (readonly [Metric, string])[] = [
     ["place", "FRR-place: where it stood"],
+    [
+      "farPlace",
+      "FRR-far-place: last said before the final quarter; in its place, or in a statement",
+    ],
+    ["open", "Requests that look open, though they were answered; less is better"],
+    ["effects", "Changes that nothing names any more; less is better"],
+    ["silent", "JSON that lost members and does not say so; less is better"],
+    ["husks", "Messages of which only marks are left; less is better"],
+    ["cutWords", "Shortened texts that are cut inside a word; less is better"],
     ["line", "FRR-line: the line, anywhere"],
     ["frr", "FRR: the word, anywhere"],
-    ["far", "FRR-far: the word, last said before the final quarter"],
     ["reach", "FRR-reach: in the view, or found by search"],
   ];
   const all = [[own, scores] as const, ...baselines];

@@ -16,7 +16,8 @@ import { answerFile, productProgram } from "./quality-answers.ts";
 import { writeWrongQueries } from "./quality-control.ts";
 import { readExamples } from "./quality-examples.ts";
 import type { Measured } from "./quality-goals.ts";
-import { type Page, pageOf } from "./quality-page.ts";
+import { type Page, pageOf, plotName } from "./quality-page.ts";
+import { plotOf } from "./quality-plot.ts";
 import {
   type AllCases,
   baselineAnswers,
@@ -35,6 +36,7 @@ import { measureTools, toolSection, violationsOf } from "./quality-tools.ts";
 import { withReplayRegion } from "./replay-page.ts";
 
 const baselineNames = ["clip", "tail", "middleout", "ledger"] as const;
+const otherNames = ["langchain"] as const;
 const questionSets = ["qa_locomo_NC", "qa_qmsum"] as const;
 const allKinds = "future,evidence,recall";
 const traceKinds = "future,recall";
@@ -111,6 +113,21 @@ async function scoreBaseline(place: Workplace, name: string): Promise<Scores> {
   });
 }
 
+/** A context manager of others, from npm. It compacts; search is the baselines'. */
+async function scoreOther(place: Workplace, name: string): Promise<Scores> {
+  const { evaluation, cases, folder } = place;
+  return scoreOnce(evaluation, name, async () => {
+    say(`${name}`);
+    const program = fileURLToPath(new URL(`./quality-${name}.ts`, import.meta.url));
+    const compaction = join(folder, `${name}.jsonl`);
+    await answerFile([program], cases.compaction.cases, compaction);
+    const recall = await baselineAnswers(evaluation, "clip", cases.recall, "recall");
+    const all = join(folder, "other.jsonl");
+    joinFiles(all, [compaction, recall]);
+    return scoreFile(evaluation, cases.all, all, allKinds);
+  });
+}
+
 /** The same archives with queries of other conversations. */
 async function scoreControl(place: Workplace, compactionFile: string): Promise<Page["control"]> {
   const { evaluation, cases, folder } = place;
@@ -180,6 +197,7 @@ async function measure(
   const ownBySet = await scoreSets(place, answers.all);
   const baselines = new Map<string, Scores>();
   for (const name of baselineNames) baselines.set(name, await scoreBaseline(place, name));
+  for (const name of otherNames) baselines.set(name, await scoreOther(place, name));
   const oracle = withOracle ? { oracle: await scoreBaseline(place, "oracle") } : {};
   const measured: Measured = { own, ownBySet, baselines, ...oracle };
   return {
@@ -212,8 +230,10 @@ async function main(): Promise<void> {
     const cases = await makeCases(evaluation);
     const page = await measure({ evaluation, cases, folder }, { limit, withOracle });
     const text = withReplayRegion(pageOf(page), pageFile);
-    if (isWritten) writeFileSync(pageFile, text);
-    else console.log(text);
+    if (isWritten) {
+      writeFileSync(pageFile, text);
+      writeFileSync(new URL(plotName, pageFile), plotOf(page.measured));
+    } else console.log(text);
     say(
       `${isWritten ? "bench/QUALITY.md is written" : "done"}; the answers are in ${evaluation.cache}`,
     );

@@ -116,10 +116,41 @@ const chapters = {
   excerptNotice: [
     "After the head, when the excerpt cut lines",
     [
-      [handle, false],
-      [handle, true],
-      ["", true],
+      [handle, "read_result", false],
+      [handle, undefined, false],
+      ["", undefined, false],
+      [handle, "read_result", true],
     ],
+  ],
+  storyTexts: [
+    "The lines of the story so far, which follows the sentence above",
+    {
+      done: [
+        [
+          "Why is the nightly run slow?",
+          47,
+          "It read every booking twice; job.ts now reads each batch once.",
+        ],
+      ],
+      said: [["Stop, look at the log first."]],
+      open: [["Remove the cast, but change no result."]],
+      unknownOutcome: [["Is the index used?"]],
+      quoted: [
+        ["My user id is raj_7, please\nbook HAT169.", 22, "The flight is booked."],
+        ["Yes, please proceed.", 24, ""],
+        ["Which quay was it?", undefined, ""],
+      ],
+      failed: [
+        ["ran `npm test`", "`2 failed`"],
+        ["edited src/app.ts", ""],
+      ],
+      changed: [["edited", ["src/fees.ts (#12, #40)", "src/job.ts (#31)"]]],
+      moreRules: [[2]],
+      moreChanges: [[3]],
+      earlierRequests: [[14, 2, 80]],
+      failedCall: [["`npm test`"]],
+      moreCalls: [[7]],
+    },
   ],
   truncationNotice: [
     "In place of messages that truncation removed",
@@ -141,6 +172,10 @@ const chapters = {
       messagesKept: [["[… 12 messages, #7–#18]", handle]],
       sameLines: [[40, 31, false]],
       leftOut: [["120 lines, 4,310 bytes"]],
+      leftOutMessages: [
+        [7, 7, ""],
+        [26, 40, "read a.ts, b.ts; ran `npm test` (failed)"],
+      ],
     },
   ],
   cutTexts: [
@@ -155,12 +190,23 @@ const chapters = {
       binary: [["9,100", ", gzip"]],
       moreInFile: [["src/app.ts"]],
       moreInFiles: [[12, "files"]],
-      excerptMessages: [
-        [7, 7],
-        [7, 18],
+      excerptLines: [
+        [1, ""],
+        [12, "#7"],
       ],
-      excerptLines: [[1], [12]],
-      excerptElements: [[397]],
+      inLine: [[""], ["#7"]],
+      moreMembers: [
+        [3, ""],
+        [3, " in #7"],
+      ],
+      moreElements: [
+        [397, ""],
+        [397, " in #7"],
+      ],
+      argument: [
+        [14, "#9"],
+        [0, "#9"],
+      ],
     },
   ],
   readableTexts: [

@@ -104,6 +104,7 @@ export const rooms = [
     "Summaries, by quotation or by a model, and the checks before one is used",
     pure,
   ],
+  ["compact/story", "story.ts", "The story so far: requests, outcomes, effects and failures", pure],
   [
     "compact/excerpt",
     "excerpt.ts",
@@ -147,7 +148,7 @@ export const rooms = [
     "Answers lookups in the archive: read_result, recall, grep",
   ],
   ["session/turn", "turn.ts", "One request, from start to end: start reading here"],
-  ["session/inspect", "window.ts", "Pictures, figures and reports of a session, for people"],
+  ["session/inspect", "window.ts", "Pictures, figures and reports of a session"],
   ["session/steer", "steer.ts", "Changes by hand: undo, restore, pin, compact"],
   ["session/library", "session.ts", "The library's Session"],
   [".", "plimsoll.ts", "The engine, which puts the parts together, and the public API"],

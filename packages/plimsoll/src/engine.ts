@@ -285,10 +285,11 @@ function signWith(key: Uint8Array): Sign {
   return (text) => createHmac("sha256", key).update(text).digest();
 }
 
-function withLimits(config: Config, { context_config: limits, progress }: Config): Config {
+function withLimits(config: Config, { agent, context_config: limits, progress }: Config): Config {
   const { min_limit, default_limit, warning_threshold, per_agent, per_llm } = limits ?? {};
   return {
     ...config,
+    agent: { ...config.agent, context_budget: agent?.context_budget },
     context_config: {
       ...config.context_config,
       min_limit,
@@ -347,6 +348,7 @@ function assemble(parts: Assembly): Assembled {
     sessions,
     targets,
     areas,
+    effects: config.effects,
     picture: createPictures({ store, facts, targets, areas, logOf: sessions.byId }),
     sign,
     saver: createLogSaver({

@@ -260,7 +260,12 @@ describe("one unit", () => {
     await details.getByRole("heading", { name: "Original" }).first().waitFor();
     const [original = "", seen = ""] = await Promise.all(
       ["Original", "What the model sees"].map((name) =>
-        textOf(details.locator("div:has(> h4)", { hasText: name }).last().locator("pre").last()),
+        details
+          .locator("div:has(> h4)", { hasText: name })
+          .last()
+          .locator("pre")
+          .allInnerTexts()
+          .then((texts) => texts.join("\n")),
       ),
     );
     expect(seen).not.toBe(original);

@@ -278,6 +278,21 @@ export const configSchema = z.strictObject({
     )
     .describe("Topics of a conversation that matter more, or less, than others.")
     .optional(),
+  effects: z
+    .strictObject({
+      tools: z
+        .array(z.string())
+        .describe("Words in the names of such tools, for example `dispatch`.")
+        .optional(),
+      commands: z
+        .array(z.string())
+        .describe("Beginnings of such commands, for example `terraform apply`.")
+        .optional(),
+    })
+    .describe(
+      "Calls that change something outside the conversation, in addition to those that Plimsoll knows (write, edit, delete, book, send, `git commit`, `sed -i` …). A compaction names such calls even when they leave the window.",
+    )
+    .optional(),
   tool_classes: z
     .strictObject({
       mcp: z

@@ -17,8 +17,18 @@ export interface VisibleMessage {
   readonly mayGiveWay?: boolean;
   /** Number of the message in the log. Marks in shortened texts refer to it. */
   readonly number: number;
+  /** True if the view leaves out the message before this one. */
+  readonly isAfterGap?: boolean;
   /** The message as it is in the log, if the view shows less of it. */
   readonly original?: { readonly message: Message; readonly tokens: number };
+}
+
+/** Names of tools and of commands that change something, in addition to the table here. From the configuration. */
+export interface OwnEffects {
+  /** Words in names of tools, such as "dispatch". */
+  readonly tools?: readonly string[] | undefined;
+  /** Beginnings of commands, such as "terraform apply". */
+  readonly commands?: readonly string[] | undefined;
 }
 
 export interface VisibleConversation {
@@ -36,6 +46,8 @@ export interface VisibleConversation {
    * soon as the view contains a handle.
    */
   readonly ownTools?: { readonly readingTool: string; readonly tokens: number };
+  /** What else counts as a change, from the configuration. */
+  readonly effects?: OwnEffects;
   /** The summary from an earlier step, if the view contains one. */
   readonly summary?: string;
   /** A summary of the older messages. A model has written it, and Plimsoll has checked it against those messages. */

@@ -240,15 +240,49 @@ function wholeMessages(handle: string): string {
 }
 
 /**
- * The notice for a view with an excerpt, which also cuts inside messages. The caller adds the brackets. `isBrief` asks for the
- * shortest wording.
+ * The first sentence after the head of a view with an excerpt, which also cuts inside messages. The caller adds the brackets.
+ * `handle` is empty if there is no archive, and `readResult` is undefined if the model has no tool that can read a handle.
+ * `isBrief` asks for the shortest wording.
  */
-export function excerptNotice(handle: string, isBrief: boolean): string {
-  if (handle === "") return "Plimsoll: shortened; #n is message n.";
-  return isBrief
-    ? `Plimsoll: shortened; ${wholeMessages(handle)}`
-    : `Plimsoll: this conversation was shortened to fit the context window. "…" marks what is missing, and text in backticks is quoted. Nothing is lost: ${wholeMessages(handle)}`;
+export function excerptNotice(
+  handle: string,
+  readResult: string | undefined,
+  isBrief: boolean,
+): string {
+  const begin = isBrief
+    ? "Plimsoll: shortened; #n is message n."
+    : "Plimsoll: this conversation was shortened to fit; #n is message n.";
+  if (handle === "") return begin;
+  return readResult === undefined
+    ? `${begin} ${handle} keeps all of it.`
+    : `${begin} Read it in full: ${readResult} with ref_id "${handle}#n".`;
 }
+
+/** Lines of the story so far: what the view no longer shows. */
+export const storyTexts = {
+  /** A request, and the first sentence of the answer. */
+  done: (request: string, answer: number, outcome: string): string =>
+    `asked: ${request} → #${answer}: ${outcome}`,
+  /** A request that the agent did not finish before the user spoke again. */
+  said: (request: string): string => `said: ${request}`,
+  /** The newest request. */
+  open: (request: string): string => `asked: ${request}`,
+  /** A request whose answer left the view earlier. */
+  unknownOutcome: (request: string): string => `asked: ${request} (its answer is left out)`,
+  /** A request in the user's own words. They are on lines of their own. */
+  quoted: (request: string, answer: number | undefined, outcome: string): string =>
+    `asked:\n${request}\n${answer === undefined ? "(its answer is left out)" : `→ #${answer}`}${outcome === "" ? "" : `: ${outcome}`}`,
+  failed: (what: string, error: string): string =>
+    `failed: ${what}${error === "" ? "" : `: ${error}`}`,
+  changed: (verb: string, objects: readonly string[]): string => `${verb} ${objects.join(", ")}`,
+  moreRules: (count: number): string => counted(count, "more rule"),
+  moreChanges: (count: number): string => `${counted(count, "more line")} of changes`,
+  earlierRequests: (count: number, from: number, to: number): string =>
+    `${counted(count, "earlier request")} (#${from}–#${to})`,
+  /** In the sentence about a run of messages that are left out. */
+  failedCall: (object: string): string => `${object} (failed)`,
+  moreCalls: (count: number): string => counted(count, "more call"),
+} as const;
 
 export interface TruncatedMessages {
   readonly messages: number;
@@ -281,6 +315,9 @@ export const markTexts = {
   sameLines: (count: number, number: number | undefined, isBelow: boolean): string =>
     `${counted(count, "line")} as in #${number}${isBelow ? " below" : ""}`,
   leftOut: (amount: string): string => `[… ${amount} left out]`,
+  /** In place of a run of messages. `what` says what happened in it, and may be empty. */
+  leftOutMessages: (from: number | undefined, to: number | undefined, what: string): string =>
+    `[Plimsoll: ${from === to ? `#${from} is` : `#${from}–#${to} are`} left out${what === "" ? "" : `: ${what}`}.]`,
 } as const;
 
 /**
@@ -299,11 +336,15 @@ export const cutTexts = {
     `[binary data, ${characters} characters${kind}]`,
   moreInFile: (file: string): string => `more in ${file}`,
   moreInFiles: (count: number, what: "files" | "folders"): string => `more in ${count} ${what}`,
-  /** Shorter marks for excerpts, in which room is scarce. */
-  excerptMessages: (from: number | undefined, to: number | undefined): string =>
-    from === to ? `[… #${from}]` : `[… #${from}–#${to}]`,
-  excerptLines: (count: number): string => `… ${counted(count, "line")}`,
-  excerptElements: (count: number): string => `"… ${count} more"`,
+  /** Marks for excerpts. `where` names the message that has the whole text, such as "#12". Only the first mark of a text has it. */
+  excerptLines: (count: number, where: string): string =>
+    `[… ${counted(count, "line")}${where === "" ? "" : ` in ${where}`}]`,
+  inLine: (where: string): string => (where === "" ? "[…]" : `[… ${where}]`),
+  moreMembers: (count: number, where: string): string => `"…": "${count} more${where}"`,
+  moreElements: (count: number, where: string): string => `"… ${count} more${where}"`,
+  /** In the middle of a long argument of a call. It is a whole sentence, so that no model takes it for a part of the argument. */
+  argument: (lines: number, where: string): string =>
+    `[Plimsoll: ${lines > 0 ? counted(lines, "line") : "a part"} of this argument ${lines > 1 ? "are" : "is"} not shown here, see ${where}.]`,
 } as const;
 
 /** Parts of a message that the archive shows as text. */

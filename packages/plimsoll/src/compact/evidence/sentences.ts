@@ -5,7 +5,7 @@ const ruling =
   /\b(?:must(?! have been)|mustn['’]t|make sure|be sure to|ensure|under no circumstances|forbidden|not allowed|required to|no more than|at most|at least|off[- ]limits|(?:should|shall)(?:n['’]t| not| never| always| only)|may not)\b/i;
 /** Words that make a sentence a rule only at the beginning of the sentence or of a clause. */
 const bidding =
-  /(?:^|[,;:(–—]\s*|\b(?:please|and|but|so|also|just|then)\s+)(?:do not|don['’]t|never|always|only|keep(?! going)|avoid|stick to|leave|remember|prefer)\b/i;
+  /(?:^|[,;:(–—]\s*|(?<!\b(?:I|we|you|they|he|she|it)\s)\b(?:please|and|but|so|also|just|then)\s+)(?:do not|don['’]t|never|always|only|keep(?! going)|avoid|stick to|leave|remember|prefer)\b/i;
 const choosing = /\buse\b.{1,80}\b(?:not|only|instead of|rather than)\b/i;
 const rulingElsewhere =
   /(?<!\p{L})(?:muss|müssen|darf(?:st)? nicht|dürfen nicht|niemals|nur noch|auf keinen fall|bitte nicht|il faut|jamais|toujours|doit|doivent|nunca|siempre|debes?|deben|asegúrate|никогда|всегда|должен|должна|нельзя|обязательно)(?!\p{L})|必须|不要|不得|务必|禁止|切勿|只能|必ず|絶対に|しないで|반드시|절대/iu;

@@ -3,6 +3,7 @@
 import type { Message, Part, ToolCallPart } from "../../message/message.ts";
 import { searchableText } from "../../search/message-text.ts";
 import { sentencesIn } from "../../text/sentences.ts";
+import { paragraphsOf } from "../../text/wrapped-lines.ts";
 import { clean, plain, shortened } from "./safe-text.ts";
 
 /** tool: content that no person and no model of this conversation wrote. It is data and never an instruction. */
@@ -122,9 +123,11 @@ const listSign = /^(?:[-*+•]|\d{1,3}[.)])\s+/;
 
 /** The sentences that a person or an agent wrote in their own words. */
 export function sentencesOf({ text }: Speech): readonly string[] {
-  const said = linesOf(text).filter(({ isData }) => !isData);
-  return said
-    .map((line) => clean(line.text))
+  const said = linesOf(text)
+    .filter(({ isData }) => !isData)
+    .map((line) => line.text);
+  return paragraphsOf(said)
+    .map(([first, last]) => clean(said.slice(first, last + 1).join(" ")))
     .filter((line) => !tagOnly.test(line))
     .flatMap((line) => sentencesIn(line.replace(listSign, "")))
     .map((sentence) => shortened(sentence.trim(), maxSentenceChars))

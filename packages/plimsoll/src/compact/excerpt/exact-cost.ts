@@ -2,7 +2,7 @@
 
 import type { Message } from "../../message/message.ts";
 import type { VisibleConversation } from "../../message/strategy.ts";
-import { gapText, type RenderedChoice } from "./render-choice.ts";
+import type { RenderedChoice } from "./render-choice.ts";
 
 export class Scales {
   readonly #conversation: VisibleConversation;
@@ -14,9 +14,7 @@ export class Scales {
 
   /** Tokens of everything after the head, without the digest. The cost of an unchanged message is already known. */
   async tokensOf({ messages, gone }: RenderedChoice): Promise<number> {
-    const gaps = gone
-      .map((range) => gapText(this.#conversation, range))
-      .filter((text) => text !== "");
+    const gaps = gone.map(({ text }) => text).filter((text) => text !== "");
     const changed: Message[] = gaps.map(ownMessage);
     let known = 0;
     for (const [index, { message, changes }] of messages) {

@@ -77,7 +77,8 @@ function textsOf({ parts }: Message): readonly string[] {
   });
 }
 
-const marks = /… \d+ lines?(?: #\d+)?|… \d+ more|…(?: #\d+)?|#\d+/g;
+const marks =
+  /\[…(?: \d+ lines?)?(?: in)?(?: #\d+)?\]|"…": "\d+ more(?: in #\d+)?"|"… \d+ more(?: in #\d+)?"|\[Plimsoll: [^\]]*\]/g;
 
 /** Text between two marks must occur in the original: nothing was shortened twice or made up. */
 function expectOfOriginal(text: string, original: string): void {
@@ -266,8 +267,8 @@ describe("marks", () => {
     for (const { number, message } of conversation.messages) {
       const own = textsOf(message)
         .join("\n")
-        .matchAll(/… (?:\d+ lines? )?#(\d+)/g);
-      for (const [, mark] of own) expect(Number(mark)).toBe(number);
+        .matchAll(/…[^\]"]* #(\d+)|see #(\d+)/g);
+      for (const [, mark, seen] of own) expect(Number(mark ?? seen)).toBe(number);
     }
   });
 
@@ -279,7 +280,7 @@ describe("marks", () => {
     const gone = long.messages.flatMap(({ number }) => (left.has(number) ? [] : [number]));
     expect(gone.length).toBeGreaterThan(30);
     const gaps = texts.flatMap(({ text }) => {
-      const found = /^\[… #(\d+)(?:–#(\d+))?\]$/.exec(text);
+      const found = /^\[Plimsoll: #(\d+)(?:–#(\d+))? (?:is|are) left out[.:]/.exec(text);
       return found === null ? [] : [found[1], found[2] ?? found[1]].map(Number);
     });
     expect(gaps.length).toBeGreaterThan(0);
@@ -500,15 +501,23 @@ test("a rule that the user laid down long ago is still said, word for word", asy
 describe("summaries", () => {
   const rule = "Never touch the tests.";
 
-  test("in a window of some size, what is gone is summed up, with the numbers of its messages", async () => {
-    const before = numbered(
-      seenFrom(workOf(120, { 3: "Always use pnpm, not npm. The port is 4711." })),
-    );
-    const { texts } = await shorten(before, 0.4);
+  test("what is gone is told in a story, with the numbers of its messages", async () => {
+    const rounds = Array.from({ length: 40 }, (_, id) => [
+      user(`Please mend part_${id} of the loader.`),
+      call(`w${id}`, { command: `sed -i s/a/b/ src/part_${id}.ts` }),
+      result(`w${id}`, "ok"),
+      call(`c${id}`, { command: `make step_${id}` }),
+      result(`c${id}`, logOf(id)),
+      agent(`Step ${id} of the loader is mended.`),
+    ]).flat();
+    const before = numbered(seenFrom([...workOf(1), ...rounds, user("And now?")]));
+    const { texts } = await shorten(before, 0.07);
     const summary = texts.find(({ kind }) => kind === "summary")?.text ?? "";
     expect(summary).toContain(HANDLE);
-    expect(summary).toMatch(/^## /m);
-    expect(summary).toMatch(/^- #\d+ /m);
+    expect(summary).toMatch(
+      /^- #\d+ asked:\sPlease mend part_\d+ of the loader\.\s→ #\d+: Step \d+ of the loader is mended\.$/m,
+    );
+    expect(summary).toMatch(/^- edited src\/part_\d+\.ts \(#\d+\)/m);
   });
 
   test("one that a model has prepared stands as it is", async () => {

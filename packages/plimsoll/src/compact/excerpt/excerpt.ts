@@ -1,41 +1,52 @@
 /**
- * Excerpts: keeps the lines of a conversation that later turns are most likely to need, and leaves them where they were.
+ * Excerpts: keeps the lines of a conversation that later turns are most likely to need, and leaves them where they were. A story
+ * after the head tells what the view no longer shows.
  *
- *   texts-to-cut ─► must-keep ─► greedy-choice ◄─► render-choice, exact-cost ─► proposals
+ *   texts-to-cut ─► must-keep ─► greedy-choice ◄─► render-choice, notice-text, exact-cost ─► proposals
  *
- * How the lines are chosen. Each text after the head is cut into pieces: lines, segments of very long lines, or members and
- * elements of JSON. The worth of a piece is the weight of the mentions in it: paths, names, ids, figures, and reports of errors
- * and decisions. Plain words add very little. A mention weighs more if the agent used it, if several messages contain it, and if
- * it is recent. A mention in the head weighs nothing (`mention-weights.ts`).
+ * How the lines are chosen. Each text after the head is cut into pieces: sentences of people and agents, lines of tools, segments
+ * of very long lines, or records and members of JSON. The worth of a piece is the weight of the mentions in it: paths, names, ids,
+ * figures, and reports of errors and decisions. Plain words add very little. A mention weighs more if the agent used it, if several
+ * messages contain it, and if it is recent. A mention in the head weighs nothing (`mention-weights.ts`).
  *
  * First come the pieces that must stay, whatever they are worth: the user's words and the newest exchanges up to a share of the
- * room, pinned messages, and units of priority 1 as long as they leave room for other pieces (`must-keep.ts`). The remaining room
- * is filled greedily, always with the piece that adds the most weight per token and still fits. A mention that a kept piece
- * already contains adds next to nothing. The price of a piece includes everything that is kept with it: a neighbour for a lone
- * line, the JSON keys around it, and a mark for a new gap. The first piece of a unit also pays for the unit's frame and for its
- * texts that are never cut, such as short arguments. The mentions in those texts add to its worth as well. Candidates wait in a
- * heap and are priced again when they reach its front, so choosing among n pieces takes about n·log(n) steps
- * (`greedy-choice.ts`).
+ * room, pinned messages, and units of priority 1 as long as they leave room for other pieces. Then come the agent's closing words
+ * for each request that stays. A request without room for its closing words leaves the messages, and the story quotes it
+ * (`must-keep.ts`). The remaining room is filled greedily, always with the piece that adds the most weight per token and still
+ * fits. A mention that a kept piece already contains adds next to nothing. The price of a piece includes everything that is kept
+ * with it: a neighbour for a lone line, lines that would be a hole smaller than its mark, the JSON keys around it, and a mark for a
+ * new gap. The first piece of a unit also pays for the unit's frame, for its texts that are never cut, such as short arguments, and
+ * for the least that must stay of its other texts (`least-pieces.ts`). Candidates wait in a heap and are priced again when they
+ * reach its front, so choosing among n pieces takes about n·log(n) steps (`greedy-choice.ts`).
  *
- * Prices are only estimates. So after each fill the messages are rendered and counted exactly. In up to eight rounds, Plimsoll
- * then fills the remaining room or takes back its last picks. In the end it takes back picks until the excerpt fits.
+ * Prices are only estimates. So after each fill the messages are rendered and counted exactly, with the story of what they leave
+ * out. In up to eight rounds, Plimsoll then fills the remaining room or takes back its last picks. In the end it takes back picks
+ * until the excerpt fits.
  *
  * Invariant: kept pieces are unchanged and in order, and only picks are taken back, never a piece that must stay. So the excerpt
- * exceeds the room only if the pieces that must stay and the notice alone exceed it. An excerpt is used only if it makes the view
- * smaller.
+ * exceeds the room only if the pieces that must stay and the story alone exceed it. No message of an excerpt consists of a mark
+ * alone. An excerpt is used only if it makes the view smaller.
  */
 
 import type { EditPlace } from "../../message/edit.ts";
 import type { Message } from "../../message/message.ts";
 import type { Goal, Proposal, Strategy, VisibleConversation } from "../../message/strategy.ts";
+import { readActs } from "../story/acts.ts";
 import { headLength } from "../units/head.ts";
-import type { TruncationRange } from "../units/truncation-range.ts";
 import { ownMessage, Scales } from "./exact-cost.ts";
-import { reserveFor, writeSummary } from "./excerpt-summary.ts";
 import { Choice } from "./greedy-choice.ts";
-import { exactCallsFrom, keepMandatory, oversizedTokens, type Room } from "./must-keep.ts";
-import { withHandle } from "./notice-text.ts";
-import { type Change, gapText, type RenderedChoice, render } from "./render-choice.ts";
+import {
+  exactCallsFrom,
+  keepMandatory,
+  keepOutcomes,
+  oversizedTokens,
+  type QuotedRequest,
+  quoteUnanswered,
+  type Room,
+  type Strictness,
+} from "./must-keep.ts";
+import { digestOf, withHandle } from "./notice-text.ts";
+import { type Change, type GoneRange, type RenderedChoice, render } from "./render-choice.ts";
 import { readSlots, type Slots } from "./texts-to-cut.ts";
 
 /** Maximum number of rounds in which the kept pieces are counted exactly, and pieces are added or taken back. */
@@ -43,11 +54,16 @@ const rounds = 8;
 /** If fewer tokens than this, or a smaller share of the room, are left, there is no further round. */
 const slack = { tokens: 8, share: 0.004 };
 
+/** Share of the room that the calls of one exchange may take, even if it is the newest one. */
+const largestCalls: Readonly<Record<Strictness, number>> = { usual: 0.5, least: 0.4 };
+/** Share of the room for sentences that say what happened where messages are left out. */
+const rangesShare = 0.03;
+
 /** A finished excerpt as plain data, so that another thread can make it. */
 export interface MadeExcerpt {
   readonly headLength: number;
   readonly changes: readonly (Change & { readonly message: number })[];
-  readonly gone: readonly TruncationRange[];
+  readonly gone: readonly GoneRange[];
   /** Plimsoll's text after the head, without its handle. */
   readonly digest: string;
 }
@@ -69,7 +85,11 @@ export const makeExcerpt: MakeExcerpt = async (conversation, goal) => {
   });
   let made: Excerpt | undefined;
   for (const strictness of ["usual", "least"] as const) {
-    const choice = new Choice({ ...slots, weights: slots.mentionWeights.weights });
+    const choice = new Choice({
+      ...slots,
+      weights: slots.mentionWeights.weights,
+      largestCalls: room.tokens * largestCalls[strictness],
+    });
     keepMandatory(choice, conversation, slots, { ...room, strictness });
     made = await chooseWithin(choice, conversation, slots, room);
     if (made.left >= 0) break;
@@ -96,6 +116,8 @@ export function excerptBy(make: MakeExcerpt): Strategy {
 
 export const excerpt: Strategy = excerptBy(makeExcerpt);
 
+/** Stays free, because tokenizers disagree about rare characters. */
+const spareTokens = 2;
 /** If the excerpt may have fewer tokens than this, there is nothing to choose. */
 const smallestRoom = 60;
 
@@ -116,7 +138,7 @@ async function roomOf(conversation: VisibleConversation, goal: Goal): Promise<Ro
       0,
     ),
     nowTokens: now + summed,
-    tokens: Math.min(goal.tokens, goal.limitTokens) - (tokens - now - summed),
+    tokens: Math.min(goal.tokens, goal.limitTokens) - (tokens - now - summed) - spareTokens,
   };
 }
 
@@ -129,6 +151,7 @@ interface Excerpt {
 
 /**
  * Chooses as many pieces as fit by exact counts. The estimate for one piece may be wrong, but the sum must not exceed the room.
+ * The story is written anew in each round, because it is about the messages that the view no longer shows.
  */
 async function chooseWithin(
   choice: Choice,
@@ -137,28 +160,49 @@ async function chooseWithin(
   room: Room,
 ): Promise<Excerpt> {
   const scales = new Scales(conversation);
-  const reserve = reserveFor(conversation, room, render(choice, conversation, slots));
-  const leftNow = async (): Promise<number> =>
-    room.tokens - reserve.tokens - (await scales.tokensOf(render(choice, conversation, slots)));
-  let left = await leftNow();
+  const acts = readActs(conversation.messages, room.headLength, conversation.effects);
+  const story = digestOf(conversation, room, acts);
+  const words = { acts, tokens: room.tokens * rangesShare };
+  const now = async (): Promise<Excerpt> => {
+    const rendered = render(choice, conversation, slots, words);
+    const left = room.tokens - (await scales.tokensOf(rendered));
+    const digest = story.textFor(rendered, quoted, storyTokens ?? left);
+    return { rendered, digest, left: left - (await scales.weighText(digest)) };
+  };
+  let quoted: readonly QuotedRequest[] = [];
+  // Undefined until it is known what must stay. The story then keeps its room, however much else is chosen.
+  let storyTokens: number | undefined;
+  let made = await now();
+  keepOutcomes(choice, conversation, room, made.left);
+  quoted = quoteUnanswered(choice, conversation, slots, room);
+  made = await now();
+  while (made.left < 0 && quoted.length > 0) {
+    reopen(choice, quoted.at(-1));
+    quoted = quoted.slice(0, -1);
+    made = await now();
+  }
+  storyTokens = room.tokens - (await scales.tokensOf(made.rendered));
   for (let round = 0; round < rounds; round++) {
+    const { left } = made;
     if (left >= 0 && left < Math.max(slack.tokens, room.tokens * slack.share)) break;
     const isChanged = left < 0 ? choice.drop(-left) > 0 : choice.fill(left) === "filled";
     if (!isChanged) break;
-    left = await leftNow();
+    made = await now();
   }
-  while (left < 0 && choice.drop(-left) > 0) left = await leftNow();
-  const rendered = render(choice, conversation, slots);
-  const tokens = Math.floor(reserve.tokens + left);
-  const digest = await writeSummary(scales, choice, rendered, {
-    conversation,
-    slots,
-    room,
-    reserve,
-    tokens,
-  });
-  const spent = digest === "" ? 0 : await scales.weighText(digest);
-  return { rendered, digest, left: left + reserve.tokens - spent };
+  while (made.left < 0 && choice.drop(-made.left) > 0) made = await now();
+  return made.left >= 0 || conversation.hasArchive ? made : withoutDigest(made, scales);
+}
+
+/** As a message, a request takes a little less room than as a quotation in the story. */
+function reopen(choice: Choice, request: QuotedRequest | undefined): void {
+  choice.open(request?.unit ?? -1);
+  for (const [slot, piece] of request?.pieces ?? []) choice.keep(slot, piece);
+}
+
+/** Without an archive there is no handle to show, so the text after the head may be left out if there is no room for it. */
+async function withoutDigest(made: Excerpt, scales: Scales): Promise<Excerpt> {
+  const spent = await scales.weighText(made.digest);
+  return { ...made, digest: "", left: made.left + spent };
 }
 
 const reason =
@@ -169,12 +213,13 @@ function proposalsFor(
   { headLength: head, changes, gone, digest }: MadeExcerpt,
 ): readonly Proposal[] {
   const removals = gone.map(
-    (range): Proposal => ({
+    ({ first, last, text }): Proposal => ({
       kind: "remove",
-      ...range,
+      first,
+      last,
       reason,
       handle: "shared",
-      textFor: () => gapText(conversation, range),
+      textFor: () => text,
     }),
   );
   const replacements = changes.flatMap((change): readonly Proposal[] => {

@@ -3,12 +3,13 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { tries } from "../../../test/harness/effort.ts";
-import { Choice, type ChoiceTask, type Slot } from "./greedy-choice.ts";
+import { Choice, type ChoiceTask, type ChoiceUnit, type Slot } from "./greedy-choice.ts";
+import type { Piece } from "./json-pieces.ts";
 import { isBlank, readPieces } from "./text-pieces.ts";
 
 const seed = 20261115;
 const FRAME_TOKENS = 6;
-const MARK_TOKENS = 5;
+const MARK_TOKENS = 6;
 
 interface SlotPlan {
   /** The mentions of each line. A line without mentions is blank if `isBlank` is set. */
@@ -44,7 +45,8 @@ function slotOf({ lines, isExact, isJson }: SlotPlan, unit: number): Slot {
   );
   const text = isJson ? JSON.stringify({ rows: words }) : words.join("\n");
   const textPieces = readPieces(text, { density: 1, isProse: false });
-  return { unit, textPieces, isExact, mentions: lines.map(({ atoms }) => atoms) };
+  const mentions = lines.map(({ atoms }) => atoms);
+  return { unit, textPieces, isExact, mentions, mayLose: "anything", least: [] };
 }
 
 function taskOf(plans: readonly (readonly SlotPlan[])[], weightOf: Float64Array): ChoiceTask {
@@ -53,20 +55,19 @@ function taskOf(plans: readonly (readonly SlotPlan[])[], weightOf: Float64Array)
     const own = plan.map((one) => slots.push(slotOf(one, unit)) - 1);
     return { frameTokens: FRAME_TOKENS, slots: own };
   });
-  return { units, slots, weights: weightOf };
+  return { units, slots, weights: weightOf, largestCalls: 1_000 };
 }
 
 const tasks = fc.tuple(unitPlans, weights).map(([plans, some]) => taskOf(plans, some));
 const rooms = fc.double({ min: 0, max: 400, noNaN: true });
 
 /** Everything that can be observed of a choice. */
-function stateOf(choice: Choice, { slots, units, weights: { length } }: ChoiceTask): unknown {
+function stateOf(choice: Choice, { slots, units }: ChoiceTask): unknown {
   return {
     open: units.map((_, unit) => choice.isOpen(unit)),
     kept: slots.map(({ textPieces }, slot) =>
       textPieces.pieces.map((_, piece) => choice.isKept(slot, piece)),
     ),
-    said: Array.from({ length }, (_, number) => choice.isMentioned(number)),
   };
 }
 
@@ -157,20 +158,42 @@ describe("lines", () => {
       tries({ runs: 300, seed }),
     ));
 
-  test("blank ones are never picked", () =>
+  test("blank ones come along only between two kept lines", () =>
     fc.assert(
       fc.property(tasks, rooms, (task, room) => {
         const choice = new Choice(task);
         choice.fill(room);
-        for (const [slot, { textPieces, isExact }] of task.slots.entries())
-          for (const [piece, found] of textPieces.pieces.entries())
-            if (isBlank(found) && !isExact) expect(choice.isKept(slot, piece)).toBe(false);
+        for (const [slot, { textPieces, isExact }] of task.slots.entries()) {
+          const { pieces } = textPieces;
+          const said = [...pieces.keys()].filter((piece) => !isBlank(pieces[piece] as Piece));
+          for (const [piece, found] of pieces.entries()) {
+            if (isExact || !isBlank(found) || !choice.isKept(slot, piece)) continue;
+            const around = [said.findLast((at) => at < piece), said.find((at) => at > piece)];
+            expect(around.map((at) => choice.isKept(slot, at ?? -1))).toEqual([true, true]);
+          }
+        }
       }),
       tries({ runs: 100, seed }),
     ));
 
+  test("no hole between kept lines is so small that its mark would cost as much", () =>
+    fc.assert(
+      fc.property(tasks, rooms, fc.double({ min: 0, max: 60 }), (task, room, least) => {
+        const choice = new Choice(task);
+        choice.keepAtLeast(0, least);
+        choice.fill(room);
+        for (const [slot, { textPieces, isExact }] of task.slots.entries()) {
+          if (isExact || textPieces.json !== undefined) continue;
+          const said = [...textPieces.pieces.entries()].filter(([, piece]) => !isBlank(piece));
+          const shown = said.map(([piece]) => (choice.isKept(slot, piece) ? "x" : "-")).join("");
+          expect(shown).not.toMatch(/x-{1,2}x/);
+        }
+      }),
+      tries({ runs: 300, seed }),
+    ));
+
   test("of two neighbours the one comes along that says more", () => {
-    const task = taskOf([[plan([[], [0], [1]], {})]], Float64Array.of(5, 1));
+    const task = taskOf([[plan([[], [0], [1]], {})]], Float64Array.of(5, 2));
     const choice = new Choice(task);
     choice.fill(40);
     expect([0, 1, 2].map((piece) => choice.isKept(0, piece))).toEqual([false, true, true]);
@@ -182,7 +205,7 @@ describe("lines", () => {
       Float64Array.of(5, 0.5),
     );
     const choice = new Choice(task);
-    choice.fill(60);
+    choice.fill(45);
     expect(choice.isOpen(0)).toBe(true);
     expect(choice.isOpen(1)).toBe(false);
     expect(choice.isOpen(2)).toBe(true);
@@ -212,6 +235,126 @@ describe("units", () => {
     expect(choice.isOpen(0)).toBe(true);
     expect(choice.isKept(1, 0)).toBe(false);
   });
+});
+
+describe("what stays with a unit", () => {
+  test("comes when the unit is opened, and goes when the unit goes", () => {
+    const slots = [
+      { ...slotOf(plan([[0]], { isExact: true }), 0) },
+      { ...slotOf(plan([[], [], [], [1], [], [], []], {}), 0), least: [0, 1] },
+    ];
+    const task = { ...taskOf([], Float64Array.of(1, 9)), slots, units: [unit([0, 1])] };
+    const kept = (choice: Choice): readonly number[] =>
+      [0, 1, 2, 3, 4, 5, 6].filter((piece) => choice.isKept(1, piece));
+    const opened = new Choice(task);
+    opened.open(0);
+    expect([opened.isKept(0, 0), kept(opened)]).toEqual([true, [0, 1]]);
+    const filled = new Choice(task);
+    filled.fill(60);
+    expect(kept(filled)).toEqual([0, 1, 2, 3]);
+    filled.drop(Number.POSITIVE_INFINITY);
+    expect([filled.isOpen(0), filled.isKept(0, 0), kept(filled)]).toEqual([false, false, []]);
+  });
+
+  test("closing words come with a request that is picked, and go with it", () => {
+    const slots = [slotOf(plan([[0], [1]], {}), 0), slotOf(plan([[], [], [2], []], {}), 1)];
+    const outcome = [
+      [1, 0],
+      [1, 3],
+    ] as const;
+    const units = [{ ...unit([0]), outcome }, unit([1])];
+    const task = { ...taskOf([], Float64Array.of(5, 5, 0)), slots, units };
+    const choice = new Choice(task);
+    choice.fill(60);
+    const state = [
+      [true, true],
+      [true, false, false, true],
+    ];
+    expect(keptIn(choice, task)).toEqual(state);
+    expect(choice.hasOutcome(0)).toBe(true);
+    choice.drop(1);
+    expect(choice.hasOutcome(0)).toBe(false);
+    expect(keptIn(choice, task).flat()).not.toContain(true);
+  });
+
+  test("closing words are kept next to a request only if they fit, and can be taken back", () => {
+    const slots = [slotOf(plan([[0]], {}), 0), slotOf(plan([[1], [2]], {}), 1)];
+    const units = [{ ...unit([0]), outcome: [[1, 0]] as const }, unit([1])];
+    const task = { ...taskOf([], Float64Array.of(5, 5, 5)), slots, units };
+    const choice = new Choice(task);
+    choice.open(0);
+    choice.keepWhole(0);
+    expect(choice.keepOutcome(0, 3)).toBe(0);
+    expect(choice.hasOutcome(0)).toBe(false);
+    const spent = choice.keepOutcome(0, 100);
+    expect(spent).toBeGreaterThan(FRAME_TOKENS);
+    expect(choice.hasOutcome(0)).toBe(true);
+    expect(choice.keepOutcome(0, 100)).toBe(0);
+    expect(choice.drop(1)).toBe(spent);
+    expect(keptIn(choice, task)).toEqual([[true], [false, false]]);
+  });
+
+  test("a unit that is closed gives back its pieces, and can be opened again with them", () => {
+    const task = taskOf([[plan([[0], [1]], {})], [plan([[2]], {})]], Float64Array.of(1, 1, 1));
+    const choice = new Choice(task);
+    for (const unitOf of [0, 1]) choice.open(unitOf);
+    choice.keep(0, 1);
+    choice.keepWhole(1);
+    expect(choice.close(0)).toEqual([[0, 1]]);
+    expect(choice.isOpen(0)).toBe(false);
+    expect(keptIn(choice, task)).toEqual([[false, false], [true]]);
+  });
+});
+
+function unit(slots: readonly number[]): ChoiceUnit {
+  return { frameTokens: FRAME_TOKENS, slots };
+}
+
+function keptIn(choice: Choice, { slots }: ChoiceTask): readonly (readonly boolean[])[] {
+  return slots.map(({ textPieces }, slot) =>
+    textPieces.pieces.map((_, piece) => choice.isKept(slot, piece)),
+  );
+}
+
+describe("a text that may lose only its middle", () => {
+  const lines = Array.from({ length: 12 }, (_, at) => [at]);
+  const argument: Slot = { ...slotOf(plan(lines, {}), 0), mayLose: "middle", least: [0] };
+  const taskFor = (weightOf: readonly number[]): ChoiceTask => ({
+    ...taskOf([], Float64Array.from(weightOf)),
+    slots: [argument],
+    units: [unit([0])],
+  });
+
+  test("has one hole at most, whatever is worth most in it", () =>
+    fc.assert(
+      fc.property(weights, rooms, (some, room) => {
+        const task = taskFor([...some]);
+        const choice = new Choice(task);
+        choice.fill(room);
+        const shown = keptIn(choice, task)[0]
+          ?.map((isKept) => (isKept ? "x" : "-"))
+          .join("");
+        expect(shown).toMatch(/^(?:-*|x+-*x*)$/);
+      }),
+      tries({ runs: 200, seed }),
+    ));
+
+  test("keeps its beginning if at least so many tokens must stay", () => {
+    const task = taskFor(Array.from({ length: 12 }, (_, at) => at));
+    const choice = new Choice(task);
+    choice.keepAtLeast(0, 20);
+    const shown = keptIn(choice, task)[0]
+      ?.map((isKept) => (isKept ? "x" : "-"))
+      .join("");
+    expect(shown).toMatch(/^x{2,5}-+$/);
+  });
+});
+
+test("an exchange is too large if its calls alone exceed their share", () => {
+  const task = taskOf([[plan([[0]], {})], [plan([[0]], {})]], Float64Array.of(1));
+  const units = task.units.map((one, at) => ({ ...one, callTokens: 999 + 2 * at }));
+  const choice = new Choice({ ...task, units });
+  expect([0, 1, 7].map((number) => choice.isTooLarge(number))).toEqual([false, true, false]);
 });
 
 describe("what is taken back", () => {
@@ -264,7 +407,6 @@ describe("what is taken back", () => {
     choice.fill(200);
     choice.drop(1);
     expect([choice.isOpen(0), choice.isOpen(1)]).toEqual([false, true]);
-    expect([choice.isMentioned(0), choice.isMentioned(1)]).toEqual([false, true]);
   });
 });
 
@@ -292,7 +434,6 @@ describe("duties", () => {
     choice.keepAtLeast(7, 7);
     expect(keptCount(choice, task)).toBe(0);
     expect(choice.isOpen(7)).toBe(false);
-    expect(choice.isMentioned(99)).toBe(false);
   });
 });
 

@@ -15,38 +15,60 @@ export interface Slot {
   readonly mentions: readonly (readonly number[])[];
   /** True for a text that is kept whole if its unit is kept: a short text, or a call that must stay as it is. */
   readonly isExact: boolean;
+  /** Where pieces may be left out. "middle": only between a beginning and an end that stay. */
+  readonly mayLose: "anything" | "middle";
+  /** The pieces that stay if the unit stays, so that no result is only a mark and no argument loses its beginning. */
+  readonly least: readonly number[];
 }
 
 export interface ChoiceUnit {
   /** Tokens of the unit without its texts. They are spent as soon as any piece of the unit is kept. */
   readonly frameTokens: number;
   readonly slots: readonly number[];
+  /** If the unit is an exchange that may go even if it is the newest one: the tokens of its calls, cut as far as possible. */
+  readonly callTokens?: number;
+  /** If the unit is a request of the user: the pieces of the agent's closing words that are kept with it. */
+  readonly outcome?: readonly PieceName[];
 }
+
+/** A piece by the numbers of its slot and of the piece in this slot. */
+export type PieceName = readonly [slot: number, piece: number];
 
 export interface ChoiceTask {
   readonly units: readonly ChoiceUnit[];
   readonly slots: readonly Slot[];
   /** The weight of each mention, by the number of the mention. */
   readonly weights: Float64Array;
+  /** An exchange whose calls take more tokens than this, even if everything that may be cut is cut, cannot stay. */
+  readonly largestCalls: number;
 }
 
 /** Share of its weight that a mention still has if another kept piece already contains the mention. */
 const worthAgain = 0.005;
 /** Tokens of a mark between two kept pieces. */
-const markTokens = 5;
+const markTokens = 6;
+/** A hole of at most this many lines is not worth its mark, so its lines are kept too. */
+const smallestHole = 2;
 
 interface Option {
   readonly slot: number;
-  /** Undefined if the option keeps only the exact texts of the unit. */
+  /** Undefined if the option keeps only the texts that stay with the unit. */
   readonly piece: number | undefined;
-  /** The piece and, if it needs one, the neighbour that is kept with it. */
+  /** The piece, and the pieces of the same text that are kept with it. */
   readonly pieces: readonly number[];
   readonly tokens: number;
   readonly gain: number;
 }
 
-interface Pick extends Option {
-  readonly opens: number | undefined;
+/** What one decision added. It is undone as a whole. */
+interface Pick {
+  readonly tokens: number;
+  readonly units: readonly number[];
+  readonly pieces: readonly PieceName[];
+}
+
+interface Addition extends Pick {
+  readonly gain: number;
 }
 
 export class Choice {
@@ -72,17 +94,17 @@ export class Choice {
     return this.#kept[slot]?.[piece] === 1;
   }
 
-  /** True if a kept piece contains the mention. */
-  isMentioned(atom: number): boolean {
-    return (this.#covered[atom] ?? 0) > 0;
+  /** Whether the calls of an exchange would take so much room, even if shortened, that it cannot stay. */
+  isTooLarge(unit: number): boolean {
+    const { callTokens = 0 } = this.#task.units[unit] ?? {};
+    return callTokens > this.#task.largestCalls;
   }
 
-  /** Keeps the unit, with all of its exact texts. */
+  /** Keeps the unit, with all texts and pieces that stay with it. */
   open(unit: number): void {
     if (this.isOpen(unit)) return;
     this.#isOpen[unit] = 1;
-    for (const slot of this.#task.units[unit]?.slots ?? [])
-      if (this.#task.slots[slot]?.isExact) this.keepWhole(slot);
+    for (const [slot, piece] of this.#staying(unit)) this.keep(slot, piece);
   }
 
   keepWhole(slot: number): void {
@@ -97,22 +119,64 @@ export class Choice {
     this.#count(slot, piece, 1);
   }
 
-  /** Keeps at least this many tokens of a text, the best pieces first, and no line without a neighbour. */
+  /**
+   * Keeps at least this many tokens of a text, the best pieces first, and no line without a neighbour. Of a text that may lose only
+   * its middle, it keeps the beginning.
+   */
   keepAtLeast(slot: number, tokens: number): void {
-    const { pieces } = this.#task.slots[slot]?.textPieces ?? { pieces: [] };
-    const best = [...pieces.keys()]
-      .flatMap((piece) => this.#option(slot, piece) ?? [])
-      .toSorted((one, other) => worth(other) - worth(one));
+    const { textPieces, mayLose } = this.#task.slots[slot] ?? {};
+    const pieces = textPieces?.pieces ?? [];
+    const isBeginning = mayLose === "middle";
+    const order = isBeginning ? [...pieces.keys()] : this.#bestFirst(slot);
     let left = tokens;
     for (const [piece, { tokens: own }] of pieces.entries())
       if (this.isKept(slot, piece)) left -= own;
-    for (const option of best) {
+    for (const piece of order) {
       if (left <= 0) return;
-      for (const piece of option.pieces.filter((index) => !this.isKept(slot, index))) {
-        this.keep(slot, piece);
-        left -= pieces[piece]?.tokens ?? 0;
+      const wanted = isBeginning ? [piece] : (this.#option(slot, piece)?.pieces ?? []);
+      for (const index of wanted.filter((one) => !this.isKept(slot, one))) {
+        this.keep(slot, index);
+        left -= pieces[index]?.tokens ?? 0;
       }
     }
+  }
+
+  #bestFirst(slot: number): readonly number[] {
+    const { pieces } = this.#task.slots[slot]?.textPieces ?? { pieces: [] };
+    return [...pieces.keys()]
+      .flatMap((piece) => this.#option(slot, piece) ?? [])
+      .toSorted((one, other) => worth(other) - worth(one))
+      .flatMap(({ piece }) => piece ?? []);
+  }
+
+  /**
+   * Keeps the closing words that belong to a request, if they fit into the room. Returns the tokens that this takes. It is a pick,
+   * so it can be taken back.
+   */
+  keepOutcome(request: number, room: number): number {
+    const outcome = this.#task.units[request]?.outcome ?? [];
+    const added = this.#added(this.#unitsOf(outcome), outcome);
+    if (added.pieces.length === 0 || added.tokens > room) return 0;
+    this.#take(added);
+    return added.tokens;
+  }
+
+  /** Whether all closing words that belong to a request are kept. */
+  hasOutcome(request: number): boolean {
+    const outcome = this.#task.units[request]?.outcome ?? [];
+    return outcome.every(([slot, piece]) => this.isKept(slot, piece));
+  }
+
+  /** Takes back everything of a unit, and returns the pieces. No pick may contain any of them. */
+  close(unit: number): readonly PieceName[] {
+    this.#isOpen[unit] = 0;
+    const taken = (this.#task.units[unit]?.slots ?? []).flatMap((slot) =>
+      [...(this.#kept[slot]?.keys() ?? [])]
+        .filter((piece) => this.isKept(slot, piece))
+        .map((piece): PieceName => [slot, piece]),
+    );
+    for (const [slot, piece] of taken) this.#leave(slot, piece);
+    return taken;
   }
 
   /** Keeps the pieces that add the most, as long as they fit into the room. Returns "nothing" if it found no such piece. */
@@ -127,7 +191,7 @@ export class Choice {
         isEarlier,
         renew: ({ slot, piece }) => this.#wanted(slot, piece).find(({ tokens }) => tokens <= left),
         take: (option) => {
-          this.#take(option);
+          this.#take({ ...this.#addedBy(option), tokens: option.tokens });
           left -= option.tokens;
           if (left <= 0) return "full";
           return this.#aroundAll(option).flatMap((piece) => this.#wanted(option.slot, piece));
@@ -144,19 +208,16 @@ export class Choice {
       const pick = this.#picks.pop();
       if (pick === undefined) return freed;
       freed += Math.max(1, pick.tokens);
-      for (const piece of pick.pieces) this.#leave(pick.slot, piece);
-      if (pick.opens !== undefined) this.#close(pick.opens);
+      for (const [slot, piece] of pick.pieces) this.#leave(slot, piece);
+      for (const unit of pick.units) this.#isOpen[unit] = 0;
     }
     return freed;
   }
 
-  #take(option: Option): void {
-    const { unit } = this.#task.slots[option.slot] ?? { unit: -1 };
-    const opens = this.isOpen(unit) ? undefined : unit;
-    this.open(unit);
-    const pieces = option.pieces.filter((piece) => !this.isKept(option.slot, piece));
-    for (const piece of pieces) this.keep(option.slot, piece);
-    this.#picks.push({ ...option, pieces, opens });
+  #take({ tokens, units, pieces }: Pick): void {
+    for (const unit of units) this.#isOpen[unit] = 1;
+    for (const [slot, piece] of pieces) this.keep(slot, piece);
+    this.#picks.push({ tokens, units, pieces });
   }
 
   #leave(slot: number, piece: number): void {
@@ -164,17 +225,6 @@ export class Choice {
     if (kept?.[piece] !== 1) return;
     kept[piece] = 0;
     this.#count(slot, piece, -1);
-  }
-
-  #close(unit: number): void {
-    const { slots = [] } = this.#task.units[unit] ?? {};
-    const holdsMore = slots.some(
-      (slot) => !this.#task.slots[slot]?.isExact && this.#kept[slot]?.includes(1),
-    );
-    if (holdsMore) return;
-    this.#isOpen[unit] = 0;
-    for (const slot of slots)
-      for (const piece of this.#kept[slot]?.keys() ?? []) this.#leave(slot, piece);
   }
 
   #count(slot: number, piece: number, step: 1 | -1): void {
@@ -185,15 +235,13 @@ export class Choice {
       this.#frames.set(frame, (this.#frames.get(frame) ?? 0) + step);
   }
 
-  #gain(slot: number, piece: number, mentionsHere?: Map<number, number>): number {
-    const { mentions } = this.#task.slots[slot] ?? { mentions: [] };
-    let gain = 0;
-    for (const atom of mentions[piece] ?? []) {
-      const before = (this.#covered[atom] ?? 0) + (mentionsHere?.get(atom) ?? 0);
-      mentionsHere?.set(atom, (mentionsHere.get(atom) ?? 0) + 1);
-      gain += (this.#task.weights[atom] ?? 0) * worthAgain ** Math.min(before, 2);
+  /** The pieces that stay whenever the unit stays. */
+  *#staying(unit: number): Generator<PieceName> {
+    for (const slot of this.#task.units[unit]?.slots ?? []) {
+      const { isExact, textPieces, least } = this.#task.slots[slot] ?? {};
+      const pieces = isExact ? (textPieces?.pieces.keys() ?? []) : (least ?? []);
+      for (const piece of pieces) yield [slot, piece];
     }
-    return gain;
   }
 
   #offers(slot: number): readonly Option[] {
@@ -208,75 +256,150 @@ export class Choice {
     return option !== undefined && option.gain > 0 ? [option] : [];
   }
 
-  /** The best way to keep this piece: alone, or with a neighbour if it needs one. */
+  /** The best way to keep this piece: alone, or with other pieces if it needs them. */
   #option(slot: number, piece: number | undefined): Option | undefined {
     const { textPieces, unit } = this.#task.slots[slot] ?? {};
     if (textPieces === undefined || unit === undefined) return undefined;
     if (piece === undefined)
-      return this.isOpen(unit) ? undefined : this.#priced({ slot, piece, pieces: [], unit });
+      return this.isOpen(unit) ? undefined : this.#priced({ slot, piece, pieces: [] });
     const wanted = textPieces.pieces[piece];
     if (wanted === undefined || this.isKept(slot, piece) || isBlank(wanted)) return undefined;
-    const ways = this.#ways(slot, piece, wanted);
-    return ways
-      .map((pieces) => this.#priced({ slot, piece, pieces, unit }))
+    return this.#ways(slot, piece, wanted)
+      .map((pieces) => this.#priced({ slot, piece, pieces }))
       .reduce((best, other) => (worth(other) > worth(best) ? other : best));
   }
 
-  #ways(slot: number, piece: number, { needsNeighbour }: Piece): readonly (readonly number[])[] {
+  #ways(slot: number, piece: number, wanted: Piece): readonly (readonly number[])[] {
+    if (this.#task.slots[slot]?.mayLose === "middle") return this.#fromEnds(slot, piece);
+    const company = wanted.company.filter((one) => one !== piece && !this.isKept(slot, one));
     const around = this.#around(slot, piece);
     const hasCompany = around.some((neighbour) => this.isKept(slot, neighbour));
-    if (!needsNeighbour || hasCompany || around.length === 0) return [[piece]];
-    return around.map((neighbour) => [piece, neighbour]);
+    const ways =
+      !wanted.needsNeighbour || hasCompany || around.length === 0
+        ? [[piece]]
+        : around.map((neighbour) => [piece, neighbour]);
+    return ways.map((pieces) => [...this.#withoutHoles(slot, pieces), ...company]);
+  }
+
+  /** All pieces from the beginning up to this piece, or from this piece up to the end. */
+  #fromEnds(slot: number, piece: number): readonly (readonly number[])[] {
+    const last = (this.#task.slots[slot]?.textPieces.pieces.length ?? 0) - 1;
+    const from: number[] = [];
+    for (let at = piece; at >= 0 && !this.isKept(slot, at); at--) from.push(at);
+    const to: number[] = [];
+    for (let at = piece; at <= last && !this.isKept(slot, at); at++) to.push(at);
+    return [from, to];
+  }
+
+  /** The pieces, and the lines between them and the nearest kept pieces if these are so few that a mark would cost as much. */
+  #withoutHoles(slot: number, pieces: readonly number[]): readonly number[] {
+    const { textPieces } = this.#task.slots[slot] ?? {};
+    if (textPieces === undefined || textPieces.json !== undefined) return pieces;
+    const all = [...pieces];
+    for (const [end, step] of [
+      [Math.min(...pieces), -1],
+      [Math.max(...pieces), 1],
+    ] as const) {
+      const hole: number[] = [];
+      let lines = 0;
+      for (let at = end + step; lines <= smallestHole; at += step) {
+        const found = textPieces.pieces[at];
+        if (found === undefined) break;
+        if (this.isKept(slot, at)) {
+          all.push(...hole);
+          break;
+        }
+        hole.push(at);
+        if (!isBlank(found)) lines++;
+      }
+    }
+    return all;
   }
 
   #priced(wanted: Wanted): Option {
-    const { slot, piece, pieces, unit } = wanted;
-    const { textPieces } = this.#task.slots[slot] ?? {};
+    const { tokens, gain } = this.#addedBy(wanted);
+    return { ...wanted, gain, tokens: Math.max(1, tokens + this.#markTokens(wanted)) };
+  }
+
+  /** What this option adds. The first piece of a unit also adds everything that stays with the unit, and a request its outcome. */
+  #addedBy({ slot, pieces }: Wanted): Addition {
+    const { unit = -1 } = this.#task.slots[slot] ?? {};
+    const own = pieces.map((piece): PieceName => [slot, piece]);
+    if (this.isOpen(unit)) return this.#added([], own);
+    const outcome = this.#task.units[unit]?.outcome ?? [];
+    return this.#added([unit, ...this.#unitsOf(outcome)], [...outcome, ...own]);
+  }
+
+  #unitsOf(pieces: readonly PieceName[]): readonly number[] {
+    return [...new Set(pieces.map(([slot]) => this.#task.slots[slot]?.unit ?? -1))];
+  }
+
+  /** The pieces that are not kept yet, each once. */
+  #new(pieces: readonly PieceName[]): readonly PieceName[] {
+    const known = new Map<number, Set<number>>();
+    return pieces.filter(([slot, piece]) => {
+      if (this.isKept(slot, piece)) return false;
+      const own = known.get(slot) ?? new Set();
+      known.set(slot, own);
+      const isNew = !own.has(piece);
+      own.add(piece);
+      return isNew;
+    });
+  }
+
+  /** The cost and the worth of adding these units and pieces. */
+  #added(units: readonly number[], pieces: readonly PieceName[]): Addition {
+    const opened = units.filter((unit) => !this.isOpen(unit));
+    const staying = opened.flatMap((unit) => [...this.#staying(unit)]);
+    const all = this.#new([...staying, ...pieces]);
     const mentionsHere = new Map<number, number>();
     const frames = new Set<Frame>();
-    let gain = this.isOpen(unit) ? 0 : this.#openingGain(unit, mentionsHere);
-    let tokens = this.isOpen(unit) ? 0 : this.#openingTokens(unit);
-    for (const index of pieces) {
-      const { tokens: own = 0, frames: around = [] } = textPieces?.pieces[index] ?? {};
-      tokens += own;
-      for (const frame of around) if (!this.#frames.get(frame)) frames.add(frame);
-      gain += this.#gain(slot, index, mentionsHere);
+    let gain = 0;
+    let tokens = 0;
+    for (const unit of opened) tokens += this.#openingTokens(unit);
+    for (const [slot, piece] of all) {
+      const found = this.#task.slots[slot]?.textPieces.pieces[piece];
+      tokens += found?.tokens ?? 0;
+      for (const frame of found?.frames ?? []) if (!this.#frames.get(frame)) frames.add(frame);
+      gain += this.#gain(slot, piece, mentionsHere);
     }
     for (const frame of frames) tokens += frame.tokens;
-    tokens += this.#markTokens(slot, pieces);
-    return { slot, piece, pieces, gain, tokens: Math.max(1, tokens) };
+    return { units: opened, pieces: all, gain, tokens };
+  }
+
+  #gain(slot: number, piece: number, mentionsHere: Map<number, number>): number {
+    const { mentions } = this.#task.slots[slot] ?? { mentions: [] };
+    let gain = 0;
+    for (const atom of mentions[piece] ?? []) {
+      const here = mentionsHere.get(atom) ?? 0;
+      const before = (this.#covered[atom] ?? 0) + here;
+      mentionsHere.set(atom, here + 1);
+      gain += (this.#task.weights[atom] ?? 0) * worthAgain ** Math.min(before, 2);
+    }
+    return gain;
+  }
+
+  /** Tokens of the unit's frame, and of the marks in its texts. */
+  #openingTokens(unit: number): number {
+    const { frameTokens = 0, slots = [] } = this.#task.units[unit] ?? {};
+    const cut = slots.filter((slot) => {
+      const { isExact = true, least = [] } = this.#task.slots[slot] ?? {};
+      return !isExact && least.length > 0;
+    });
+    return frameTokens + cut.length * markTokens;
   }
 
   /** Tokens of the mark for a new gap. Negative if these pieces close a gap, because its mark is no longer needed. */
-  #markTokens(slot: number, pieces: readonly number[]): number {
-    const { textPieces } = this.#task.slots[slot] ?? {};
+  #markTokens({ slot, pieces }: Wanted): number {
+    const { textPieces, mayLose } = this.#task.slots[slot] ?? {};
     if (textPieces === undefined || textPieces.json !== undefined || pieces.length === 0) return 0;
+    if (mayLose === "middle") return 0;
     const outside = pieces
       .flatMap((piece) => this.#around(slot, piece))
       .filter((piece) => !pieces.includes(piece));
     const open = outside.filter((piece) => !this.isKept(slot, piece)).length;
     const gaps = open - (outside.length - open) - 1;
     return gaps > 0 ? markTokens : gaps < 0 && outside.length > 1 ? -markTokens / 2 : 0;
-  }
-
-  #openingGain(unit: number, mentionsHere: Map<number, number>): number {
-    let gain = 0;
-    for (const slot of this.#task.units[unit]?.slots ?? []) {
-      const { isExact, textPieces } = this.#task.slots[slot] ?? {};
-      if (isExact)
-        for (const piece of textPieces?.pieces.keys() ?? [])
-          gain += this.#gain(slot, piece, mentionsHere);
-    }
-    return gain;
-  }
-
-  #openingTokens(unit: number): number {
-    const { frameTokens = 0, slots = [] } = this.#task.units[unit] ?? {};
-    return slots.reduce((sum, slot) => {
-      const { isExact, textPieces } = this.#task.slots[slot] ?? {};
-      if (!isExact) return sum + markTokens;
-      return (textPieces?.pieces ?? []).reduce((all, { tokens }) => all + tokens, sum);
-    }, frameTokens);
   }
 
   /** The nearest pieces before and after this piece that are not blank. */
@@ -297,11 +420,11 @@ export class Choice {
   }
 }
 
+/** An option before it is priced. */
 interface Wanted {
   readonly slot: number;
   readonly piece: number | undefined;
   readonly pieces: readonly number[];
-  readonly unit: number;
 }
 
 function worth({ gain, tokens }: Option): number {

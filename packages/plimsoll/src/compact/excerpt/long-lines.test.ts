@@ -95,6 +95,17 @@ describe("a long line", () => {
     expect(segmentsOf(words)[0]).toBe(`${"a".repeat(120)} `);
   });
 
+  test("is not cut inside of a word, as long as there is anything else between the words", () => {
+    const address = `https://harbour.example/${"berths/load_line-42?cargo=7&deck=b/".repeat(30)}`;
+    const prose = "The loader reads every booking twice ".repeat(30);
+    const code = "value_1+=of_2(loader_3)*".repeat(40);
+    for (const line of [address, prose, code]) {
+      const torn = endsOf(line).filter((end) => /^\w\w$/.test(line.slice(end - 1, end + 1)));
+      expect(endsOf(line).length).toBeGreaterThan(5);
+      expect(torn).toEqual([]);
+    }
+  });
+
   test("that is short enough stays in one", () => {
     expect(segmentsOf("")).toEqual([""]);
     expect(segmentsOf("x".repeat(250))).toHaveLength(1);

@@ -9,7 +9,10 @@ const joints: readonly RegExp[] = [
   /, ?(?=["'{[])/g,
   /[.!?;] /g,
   /,/g,
+  /(?=<\/?\w)/g,
   /\s/g,
+  // Between a word and a sign, as in a long address.
+  /[^\w\\](?=\w)/g,
 ];
 
 /** Cuts a very long line into segments of about a hundred characters. No escape and no character is split. */

@@ -2,7 +2,10 @@
 
 import type { VisibleConversation } from "../../message/strategy.ts";
 import { isTalk } from "../relevance/task.ts";
-import type { Choice } from "./greedy-choice.ts";
+import { requestsIn } from "../story/requests.ts";
+import { fixedUnits } from "../units/fixed-units.ts";
+import type { Choice, PieceName } from "./greedy-choice.ts";
+import { renderPieces } from "./text-pieces.ts";
 import { type PlacedSlot, type Slots, unitIndex } from "./texts-to-cut.ts";
 
 /**
@@ -98,7 +101,9 @@ export function keepMandatory(
   for (const [index, { place }] of slots.entries())
     byMessage.set(place.message, [...(byMessage.get(place.message) ?? []), index]);
   const open = (message: number): readonly number[] => {
-    choice.open(unitOf[message] ?? -1);
+    const unit = unitOf[message] ?? -1;
+    if (choice.isTooLarge(unit)) return [];
+    choice.open(unit);
     return byMessage.get(message) ?? [];
   };
   const share = isOnlyTalk ? talk.users : usersShare[room.strictness];
@@ -108,6 +113,69 @@ export function keepMandatory(
   const ofRoom = isOnlyTalk ? talk.recentOfRoom : recent.ofRoom;
   keepNewest(choice, conversation, { slots, room, open, ofRoom });
   keepImportant(choice, conversation, { slots, units, room });
+}
+
+/** Share of the free tokens that the outcomes of kept requests may take. */
+const outcomesShare = 0.3;
+
+/**
+ * Keeps the agent's closing words next to each request that stays, newest first, as long as there is room. So no request looks as
+ * if nobody had answered it. These are picks: if the excerpt gets too large, they can be taken back.
+ */
+export function keepOutcomes(
+  choice: Choice,
+  { units }: VisibleConversation,
+  { headLength }: Room,
+  left: number,
+): void {
+  let free = left * outcomesShare;
+  for (let unit = units.length - 1; unit >= 0; unit--) {
+    if ((units[unit]?.first ?? 0) < headLength || !choice.isOpen(unit)) continue;
+    free -= choice.keepOutcome(unit, free);
+  }
+}
+
+/** A request that the story quotes, and what was kept of it before. */
+export interface QuotedRequest {
+  readonly message: number;
+  /** The words to quote: all of them, or the beginning of a very long request. */
+  readonly words: string;
+  readonly unit: number;
+  readonly pieces: readonly PieceName[];
+}
+
+/**
+ * Takes the requests out whose outcome did not fit. The story quotes them instead, and says that they were answered. As messages,
+ * they would look as if they were still open.
+ */
+export function quoteUnanswered(
+  choice: Choice,
+  conversation: VisibleConversation,
+  { slots }: Slots,
+  { headLength }: Room,
+): readonly QuotedRequest[] {
+  const { units, messages } = conversation;
+  if (isTalk(conversation)) return [];
+  const { isFixed } = fixedUnits(conversation);
+  const quoted: QuotedRequest[] = [];
+  for (const { message, outcome, isLeftOut = false } of requestsIn(conversation, headLength)) {
+    const unit = units.findIndex(({ first, last }) => first <= message && message <= last);
+    const isOpen = outcome === undefined && !isLeftOut;
+    if (isOpen || isFixed(unit) || !choice.isOpen(unit)) continue;
+    if ((!isLeftOut && choice.hasOutcome(unit)) || messages[message]?.isPinned === true) continue;
+    const words = slots
+      .flatMap(({ textPieces, place, voice }, slot) =>
+        place.message === message && voice === "user"
+          ? renderPieces(textPieces, {
+              isKept: (piece) => choice.isKept(slot, piece),
+              reference: `#${messages[message]?.number}`,
+            })
+          : [],
+      )
+      .join("\n");
+    quoted.push({ message, unit, words, pieces: choice.close(unit) });
+  }
+  return quoted;
 }
 
 interface NewestTask {

@@ -1,16 +1,19 @@
 /** Turns the chosen pieces into shortened messages and removed ranges, as the model would see them. */
 
-import type { JsonObject, JsonValue } from "../../message/json.ts";
 import type { Message, Part } from "../../message/message.ts";
 import type { VisibleConversation, VisibleMessage } from "../../message/strategy.ts";
-import { cutTexts } from "../../text/for-models.ts";
+import { markTexts } from "../../text/for-models.ts";
+import { type Act, happeningIn } from "../story/acts.ts";
 import { fixedUnits } from "../units/fixed-units.ts";
 import { headLength } from "../units/head.ts";
 import { isBetweenAnswers, rangesOf } from "../units/ranges.ts";
 import type { TruncationRange } from "../units/truncation-range.ts";
 import type { Choice } from "./greedy-choice.ts";
+import type { Piece } from "./json-pieces.ts";
+import { estimateTokens } from "./long-lines.ts";
+import type { SlotPlace } from "./placed-text.ts";
 import { renderPieces } from "./text-pieces.ts";
-import type { PlacedSlot, SlotPlace, Slots } from "./texts-to-cut.ts";
+import type { PlacedSlot, Slots } from "./texts-to-cut.ts";
 
 /** A gap between messages of fewer tokens than this gets no mark. */
 const markedGapTokens = 1000;
@@ -18,7 +21,12 @@ const markedGapTokens = 1000;
 /** The messages that change or are removed. Does not include Plimsoll's text after the head. */
 export interface RenderedChoice {
   readonly messages: ReadonlyMap<number, RenderedMessage>;
-  readonly gone: readonly TruncationRange[];
+  readonly gone: readonly GoneRange[];
+}
+
+export interface GoneRange extends TruncationRange {
+  /** What is shown in its place. It may be empty. */
+  readonly text: string;
 }
 
 export interface RenderedMessage {
@@ -36,38 +44,70 @@ export function render(
   choice: Choice,
   conversation: VisibleConversation,
   { slots }: Slots,
+  words: RangeWords,
 ): RenderedChoice {
-  const gone = goneRanges(choice, conversation);
+  const gone = withWords(goneRanges(choice, conversation), conversation, words);
   const isGone = new Uint8Array(conversation.messages.length);
   for (const { first, last } of gone) isGone.fill(1, first, last + 1);
-  const bySlot = new Map<number, { readonly slot: PlacedSlot; readonly index: number }[]>();
-  for (const [index, slot] of slots.entries()) {
-    const { message } = slot.place;
-    bySlot.set(message, [...(bySlot.get(message) ?? []), { slot, index }]);
-  }
-  const head = headLength(conversation);
+  const changed = changedTexts(choice, conversation, slots, (message) => isGone[message] === 1);
   const messages = new Map<number, RenderedMessage>();
-  for (const [index, visible] of conversation.messages.entries()) {
-    if (index < head || isGone[index] === 1) continue;
-    const own = (bySlot.get(index) ?? []).map(({ slot, index: number }) => ({
-      place: slot.place,
-      was: slot.textPieces.text,
-      text: slot.isExact
-        ? slot.textPieces.text
-        : renderPieces(slot.textPieces, {
-            isKept: (piece) => choice.isKept(number, piece),
-            reference: `#${visible.number}`,
-          }),
-    }));
-    messages.set(
-      index,
-      shortened(
-        visible,
-        own.filter(({ text, was }) => text !== was),
-      ),
-    );
+  for (let index = headLength(conversation); index < conversation.messages.length; index++) {
+    const visible = conversation.messages[index];
+    if (visible !== undefined && isGone[index] !== 1)
+      messages.set(index, shortened(visible, changed.get(index) ?? []));
   }
   return { messages, gone };
+}
+
+/** The texts that differ from the original, by message. */
+function changedTexts(
+  choice: Choice,
+  { messages }: VisibleConversation,
+  slots: Slots["slots"],
+  isGone: (message: number) => boolean,
+): ReadonlyMap<number, readonly Shortened[]> {
+  const changed = new Map<number, Shortened[]>();
+  for (const [index, slot] of slots.entries()) {
+    const { place, textPieces } = slot;
+    const visible = messages[place.message];
+    if (visible === undefined || isGone(place.message)) continue;
+    const text = renderSlot(slot, visible, (piece) => choice.isKept(index, piece));
+    if (text === textPieces.text) continue;
+    const own = changed.get(place.message) ?? [];
+    changed.set(place.message, own);
+    own.push({ place, text });
+  }
+  return changed;
+}
+
+function renderSlot(
+  { textPieces, isExact, place, least }: PlacedSlot,
+  visible: VisibleMessage,
+  isKept: (piece: number) => boolean,
+): string {
+  if (isExact) return textPieces.text;
+  const { pieces } = textPieces;
+  const isAnyKept = pieces.some((_, piece) => isKept(piece));
+  const { parts } = visible.original?.message ?? visible.message;
+  // The call says what the agent did, so words before it can go without a mark.
+  const isBeforeCall =
+    parts[place.part]?.kind === "text" &&
+    parts.slice(place.part + 1).some(({ kind }) => kind === "tool-call");
+  if (isBeforeCall && !isAnyKept) return "";
+  // A message that nobody chose but that must stay, for example because roles must alternate, still says something.
+  const staying = least.length > 0 ? least : [firstTelling(pieces)];
+  return renderPieces(textPieces, {
+    isKept: isAnyKept ? isKept : (piece) => staying.includes(piece),
+    reference: `#${visible.number}`,
+    isArgument: place.argument !== undefined,
+  });
+}
+
+function firstTelling(pieces: readonly Piece[]): number {
+  return Math.max(
+    0,
+    pieces.findIndex(({ text }) => /[\p{L}\p{N}]/u.test(text)),
+  );
 }
 
 interface Shortened {
@@ -78,36 +118,24 @@ interface Shortened {
 function shortened(visible: VisibleMessage, texts: readonly Shortened[]): RenderedMessage {
   const { message } = visible.original ?? visible;
   const changes = new Map<string, Change>();
-  for (const { place, text } of texts) {
-    const { part, inner, path, isInput } = place;
+  // From the last one to the first, so that a change in the arguments of a call does not move the places of the others.
+  for (const { place, text } of texts.toReversed()) {
+    const { part, inner, argument } = place;
     const key = `${part}.${inner ?? ""}`;
     const source = message.parts[part];
-    if (source?.kind !== "tool-call") {
+    if (source?.kind !== "tool-call" || argument === undefined) {
       changes.set(key, { part, ...(inner === undefined ? {} : { inner }), text });
       continue;
     }
     const input = changes.get(key)?.text ?? source.input;
-    changes.set(key, { part, text: isInput ? text : withLeaf(input, path ?? [], text) });
+    const [start, end] = argument;
+    changes.set(key, {
+      part,
+      text: `${input.slice(0, start)}${JSON.stringify(text)}${input.slice(end)}`,
+    });
   }
-  const all = [...changes.values()];
+  const all = [...changes.values()].toReversed();
   return { message: all.length === 0 ? message : changed(message, all), changes: all };
-}
-
-function withLeaf(input: string, path: readonly (string | number)[], text: string): string {
-  const put = (value: JsonValue | undefined, at: number): JsonValue => {
-    const key = path[at];
-    if (key === undefined) return text;
-    if (Array.isArray(value))
-      return value.map((item, index) => (index === key ? put(item, at + 1) : item));
-    const object = value as JsonObject;
-    return Object.fromEntries(
-      Object.entries(object).map(([name, item]) => [
-        name,
-        name === key ? put(item, at + 1) : (item ?? null),
-      ]),
-    );
-  };
-  return JSON.stringify(put(JSON.parse(input) as JsonValue, 0));
 }
 
 function changed({ role, parts }: Message, changes: readonly Change[]): Message {
@@ -115,14 +143,16 @@ function changed({ role, parts }: Message, changes: readonly Change[]): Message 
     changes.find((change) => change.part === part && change.inner === inner)?.text;
   return {
     role,
-    parts: parts.map((part, index): Part => {
-      if (part.kind === "text") return { ...part, text: textAt(index) ?? part.text };
-      if (part.kind === "tool-call") return { ...part, input: textAt(index) ?? part.input };
-      if (part.kind !== "tool-result") return part;
+    parts: parts.flatMap((part, index): readonly Part[] => {
+      const text = textAt(index);
+      // A part without words is left out of the message.
+      if (part.kind === "text") return text === "" ? [] : [{ ...part, text: text ?? part.text }];
+      if (part.kind === "tool-call") return [{ ...part, input: text ?? part.input }];
+      if (part.kind !== "tool-result") return [part];
       const content = part.content.map((inner, at) =>
         inner.kind === "text" ? { ...inner, text: textAt(index, at) ?? inner.text } : inner,
       );
-      return { ...part, content };
+      return [{ ...part, content }];
     }),
   };
 }
@@ -131,20 +161,54 @@ function goneRanges(choice: Choice, conversation: VisibleConversation): readonly
   const { isFixed, isLoopStart, holdsUnknown } = fixedUnits(conversation);
   const isGone = conversation.units.map(
     (_, unit) =>
-      !choice.isOpen(unit) && !isFixed(unit) && !isLoopStart(unit) && !holdsUnknown(unit),
+      choice.isTooLarge(unit) ||
+      (!choice.isOpen(unit) && !isFixed(unit) && !isLoopStart(unit) && !holdsUnknown(unit)),
   );
   return rangesOf(conversation, isGone, "joined");
 }
 
-export function gapText(conversation: VisibleConversation, range: TruncationRange): string {
-  const { messages } = conversation;
+export interface RangeWords {
+  readonly acts: readonly Act[];
+  /** Maximum number of tokens for all sentences about ranges that are left out. */
+  readonly tokens: number;
+}
+
+/** The largest ranges say what happened in them, as long as there is room. */
+function withWords(
+  ranges: readonly TruncationRange[],
+  conversation: VisibleConversation,
+  { acts, tokens }: RangeWords,
+): readonly GoneRange[] {
+  const sized = ranges.map((range) => ({ range, size: tokensIn(conversation, range) }));
+  const texts = new Map<TruncationRange, string>();
+  let left = tokens;
+  for (const { range, size } of sized.toSorted((one, other) => other.size - one.size)) {
+    const { first, last } = range;
+    const happened = happeningIn(acts.filter(({ message }) => first <= message && message <= last));
+    const text = rangeText(conversation, range, happened);
+    const cost = estimateTokens(text) + messageTokens;
+    if (happened !== "" && cost <= left) {
+      texts.set(range, text);
+      left -= cost;
+    } else if (size >= markedGapTokens || isBetweenAnswers(conversation, range))
+      texts.set(range, rangeText(conversation, range, ""));
+  }
+  return ranges.map((range) => ({ ...range, text: texts.get(range) ?? "" }));
+}
+
+const messageTokens = 4;
+
+function rangeText(
+  { messages }: VisibleConversation,
+  range: TruncationRange,
+  what: string,
+): string {
   const { first, last } = range;
-  const gone = messages.slice(first, last + 1);
-  const tokens = gone.reduce(
-    (sum, visible) => sum + (visible.original?.tokens ?? visible.tokens),
-    0,
-  );
-  if (tokens < markedGapTokens && !isBetweenAnswers(conversation, range)) return "";
-  const [from, to] = [messages[first]?.number, messages[last]?.number];
-  return cutTexts.excerptMessages(from, to);
+  return markTexts.leftOutMessages(messages[first]?.number, messages[last]?.number, what);
+}
+
+function tokensIn({ messages }: VisibleConversation, { first, last }: TruncationRange): number {
+  return messages
+    .slice(first, last + 1)
+    .reduce((sum, { tokens, original }) => sum + (original?.tokens ?? tokens), 0);
 }

@@ -53,7 +53,9 @@ const chosen: fc.Arbitrary<Chosen> = fc
   .filter(({ textPieces }) => textPieces.json === undefined);
 
 /** Matches every mark of a rendered text, with the number of missing lines. */
-const mark = /^… (\d+) lines?(?: #17)?$/;
+const mark = /^\[… (\d+) lines?(?: in #17)?\]$/;
+/** Matches the mark of a missing part of a line. */
+const inLine = / ?\[…(?: #17)?\] ?/;
 
 describe("a text of lines", () => {
   test("everything kept is the text itself; so is everything but blank lines", () =>
@@ -92,7 +94,7 @@ describe("a text of lines", () => {
         const own = textPieces.text.split("\n");
         for (const line of render(textPieces, kept).split("\n")) {
           if (mark.test(line)) continue;
-          const parts = line.replace(/ #17 ?/, "").split("…");
+          const parts = line.split(inLine);
           for (const part of parts) expect(own.some((whole) => whole.includes(part))).toBe(true);
         }
       }),
@@ -102,7 +104,7 @@ describe("a text of lines", () => {
   test("marks say how many lines are missing, blank ones aside", () =>
     fc.assert(
       fc.property(
-        fc.array(fc.constantFrom("", "   ", "one", "two", "three"), {
+        fc.array(fc.constantFrom("", "   ", "one word", "two words and more", "three ".repeat(8)), {
           minLength: 2,
           maxLength: 20,
         }),
@@ -114,12 +116,10 @@ describe("a text of lines", () => {
             textPieces,
             isKept.flatMap((isWanted, line) => (isWanted ? [line] : [])),
           );
+          const isWhole = shown === textPieces.text;
           const missing = whole.filter((line, at) => line.trim() !== "" && !isKept[at]).length;
-          const said = shown.split("\n").map((line) => {
-            if (line === `… ${reference}`) return 1;
-            return Number(mark.exec(line)?.[1] ?? 0);
-          });
-          expect(said.reduce((sum, count) => sum + count, 0)).toBe(missing);
+          const said = shown.split("\n").map((line) => Number(mark.exec(line)?.[1] ?? 0));
+          expect(said.reduce((sum, count) => sum + count, 0)).toBe(isWhole ? 0 : missing);
         },
       ),
       tries({ runs: 300, seed }),
@@ -132,39 +132,66 @@ describe("a text of lines", () => {
         const isWhole = shown === textPieces.text;
         const [first = "", ...more] = shown.split(reference);
         expect(more).toHaveLength(isWhole ? 0 : 1);
-        if (!isWhole) expect(first).toMatch(/…(?: \d+ lines?)? $/);
+        if (!isWhole) expect(first).toMatch(/\[… (?:\d+ lines? in )?$/);
+        if (!isWhole) expect(first.match(/\[…/g)).toHaveLength(1);
       }),
       tries({ runs: 300, seed }),
+    ));
+
+  test("a text with marks is shorter than the whole text, or the whole text stays", () =>
+    fc.assert(
+      fc.property(chosen, ({ textPieces, kept }) => {
+        const shown = render(textPieces, kept);
+        const isShorter = shown.length < textPieces.text.length;
+        expect(isShorter || shown === textPieces.text).toBe(true);
+      }),
+      tries({ runs: 200, seed }),
     ));
 });
 
 describe("marks", () => {
-  const five = lines("one\ntwo\nthree\nfour\nfive");
+  const [one, two, three, four, five] = ["one", "two", "three", "four", "five"].map(
+    (name) => `${name} is a line with so many words that a mark is shorter`,
+  );
+  const all = lines([one, two, three, four, five].join("\n"));
   test.each([
-    [[0, 1], "one\ntwo\n… 3 lines #17"],
-    [[3, 4], "… 3 lines #17\nfour\nfive"],
-    [[0, 4], "one\n… 3 lines #17\nfive"],
-    [[0, 2, 4], "one\n… 1 line #17\nthree\n… 1 line\nfive"],
-    [[2], "… 2 lines #17\nthree\n… 2 lines"],
-    [[], "… 5 lines #17"],
+    [
+      [0, 1],
+      [one, two, "[… 3 lines in #17]"],
+    ],
+    [
+      [3, 4],
+      ["[… 3 lines in #17]", four, five],
+    ],
+    [
+      [0, 4],
+      [one, "[… 3 lines in #17]", five],
+    ],
+    [
+      [0, 2, 4],
+      [one, "[… 1 line in #17]", three, "[… 1 line]", five],
+    ],
+    [[2], ["[… 2 lines in #17]", three, "[… 2 lines]"]],
+    [[], ["[… 5 lines in #17]"]],
   ])("of five lines %j are kept", (kept, shown) => {
-    expect(render(five, kept)).toBe(shown);
+    expect(render(all, kept)).toBe(shown.join("\n"));
   });
 
-  test("one line of which nothing is kept is no more than a mark", () => {
-    expect(render(lines("the only line"), [])).toBe("… #17");
+  test("one line of which nothing is kept is no more than a mark, unless it is shorter than the mark", () => {
+    expect(render(lines("the only line of this text"), [])).toBe("[… 1 line in #17]");
+    expect(render(lines("the only line"), [])).toBe("the only line");
   });
 
   test("line ends of other systems stay with their lines", () => {
-    const textPieces = lines("one\r\ntwo\r\nthree\r\n");
-    expect(render(textPieces, [0, 2])).toBe("one\r\n… 1 line #17\nthree\r\n");
-    expect(render(textPieces, [0, 1, 2])).toBe("one\r\ntwo\r\nthree\r\n");
+    const textPieces = lines(`${one}\r\n${two}\r\n${three}\r\n`);
+    expect(render(textPieces, [0, 2])).toBe(`${one}\r\n[… 1 line in #17]\n${three}\r\n`);
+    expect(render(textPieces, [0, 1, 2])).toBe(`${one}\r\n${two}\r\n${three}\r\n`);
   });
 
   test("a blank line between two kept lines stays, and none is counted", () => {
-    const textPieces = lines("one\n\ntwo\n\n\nthree\nfour");
-    expect(render(textPieces, [0, 2, 6])).toBe("one\n\ntwo\n… 1 line #17\nfour");
-    expect(render(textPieces, [0, 6])).toBe("one\n… 2 lines #17\nfour");
+    const textPieces = lines(`${one}\n\n${two}\n\n\n${three}\n${four}`);
+    expect(render(textPieces, [0, 2, 6])).toBe(`${one}\n\n${two}\n[… 1 line in #17]\n${four}`);
+    expect(render(textPieces, [0, 6])).toBe(`${one}\n[… 2 lines in #17]\n${four}`);
   });
 
   test("a line that is torn says so where it is torn", () => {
@@ -174,18 +201,87 @@ describe("marks", () => {
     const [first, last] = [1, textPieces.pieces.length - 2];
     const show = (kept: readonly number[]): string => render(textPieces, kept);
     const piece = (at: number): string => textPieces.pieces[at]?.text ?? "";
-    expect(show([0, first])).toBe(`before\n${piece(first)}… #17\n… 1 line`);
-    expect(show([last, last + 1])).toBe(`… 1 line #17\n…${piece(last)}\nbehind`);
+    expect(show([0, first])).toBe(`before\n${piece(first)}[… #17]\n[… 1 line]`);
+    expect(show([last, last + 1])).toBe(`[… 1 line in #17]\n[…] ${piece(last)}\nbehind`);
     expect(show([0, first, last, last + 1])).toBe(
-      `before\n${piece(first)}… #17 ${piece(last)}\nbehind`,
+      `before\n${piece(first)}[… #17] ${piece(last)}\nbehind`,
     );
+  });
+
+  test("a gap in an argument of a call is a sentence of Plimsoll's", () => {
+    const code = Array.from({ length: 30 }, (_, at) => `statement_${at}(of, some, length);`);
+    const argument = readPieces(code.join("\n"), { ...reading, isArgument: true });
+    const show = (kept: readonly number[]): string =>
+      renderPieces(argument, {
+        isKept: (piece) => kept.includes(piece),
+        reference,
+        isArgument: true,
+      });
+    expect(show([0, 1, 28, 29]).split("\n")).toEqual([
+      code[0],
+      code[1],
+      "[Plimsoll: 26 lines of this argument are not shown here, see #17.]",
+      code[28],
+      code[29],
+    ]);
+    const long = readPieces("word ".repeat(200), { ...reading, isArgument: true });
+    const torn = renderPieces(long, {
+      isKept: (piece) => piece === 0,
+      reference,
+      isArgument: true,
+    });
+    expect(torn.endsWith(" [Plimsoll: a part of this argument is not shown here, see #17.]")).toBe(
+      true,
+    );
+  });
+
+  test("JSON in an argument is cut like every other text, because it is a text there", () => {
+    const rows = JSON.stringify(Array.from({ length: 80 }, (_, row) => ({ row })));
+    expect(readPieces(rows, reading).json).toBeDefined();
+    expect(readPieces(rows, { ...reading, isArgument: true }).json).toBeUndefined();
   });
 });
 
+/** Prose, wrapped at a fixed width or not, with lists and code in between. */
+const prose = fc
+  .array(
+    fc.constantFrom(
+      "The loader reads every booking twice, once for the total and once for the report. ",
+      "It is slow.\n",
+      "We measured it on the old machine and on the new one, and the difference was\nsmall. ",
+      "Nobody knows why, because the person who wrote it has left the company some\ntime ago.\n\n",
+      "- an item of a list\n- and another item\n",
+      "```\ncode();\n```\n",
+    ),
+    { minLength: 8, maxLength: 40 },
+  )
+  .map((some) => some.join(""));
+
+test("kept sentences are byte for byte and in order, with nothing but marks between them", () =>
+  fc.assert(
+    fc.property(prose, choices, (whole, stream) => {
+      const textPieces = readPieces(whole, { density: 1, isProse: true });
+      const isKept = [...stream.take(textPieces.pieces.length)];
+      const shown = render(
+        textPieces,
+        isKept.flatMap((isWanted, piece) => (isWanted ? [piece] : [])),
+      );
+      const said = shown.replaceAll(/\[…(?: \d+ lines?)?(?: in)?(?: #17)?\]/g, " ");
+      const words = (some: string): readonly string[] => some.split(/\s+/).filter(Boolean);
+      const kept = textPieces.pieces.filter((_, piece) => isKept[piece]);
+      const isWhole = shown === whole;
+      expect(words(said)).toEqual(words(isWhole ? whole : kept.map((one) => one.text).join(" ")));
+      for (const piece of kept) expect(shown).toContain(piece.text.trimEnd());
+    }),
+    tries({ runs: 300, seed }),
+  ));
+
 test("a blank stretch of a long line is no line", () => {
-  const textPieces = lines(`${"a b c d e ".repeat(35)}${" ".repeat(400)}\nx\ny`);
+  const textPieces = lines(
+    `${"a b c d e ".repeat(35)}${" ".repeat(400)}\nx\nyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy`,
+  );
   const kept = textPieces.pieces.flatMap(({ text: own }, at) => (/[a-x]/.test(own) ? [at] : []));
-  expect(render(textPieces, kept)).toMatch(/d e +\nx\n… 1 line #17$/);
+  expect(render(textPieces, kept)).toMatch(/d e +\nx\n\[… 1 line in #17\]$/);
 });
 
 describe("how texts are cut", () => {
@@ -205,6 +301,34 @@ describe("how texts are cut", () => {
     expect(readPieces(long, { density: 1, isProse: true }).pieces.length).toBeGreaterThan(1);
   });
 
+  test("words of people and agents are cut between sentences, also if a line break is inside of one", () => {
+    const wrapped = [
+      "The night run takes thirty minutes because it reads every single booking",
+      "twice. It should read each of the batches once, and keep the totals that",
+      "the report needs. Please do not change the report itself, because other",
+      "teams import it.",
+    ];
+    const words = `${wrapped.join("\n")} ${"So it goes on and on for a while. ".repeat(25)}`;
+    const { pieces } = readPieces(words, { density: 1, isProse: true });
+    expect(pieces.map((piece) => piece.text).join("")).toBe(words);
+    expect(pieces.slice(0, 3).map((piece) => piece.text)).toEqual([
+      "The night run takes thirty minutes because it reads every single booking\ntwice. ",
+      "It should read each of the batches once, and keep the totals that\nthe report needs. ",
+      "Please do not change the report itself, because other\nteams import it. ",
+    ]);
+    expect(pieces.slice(0, 3).map(({ line, lastLine }) => [line, lastLine])).toEqual([
+      [0, 1],
+      [1, 2],
+      [2, 3],
+    ]);
+  });
+
+  test("a wrapped paragraph is one piece, and lines of a tool are one each", () => {
+    const text = `${"word ".repeat(12)}and\nso on it goes to its end.\nNext.`;
+    expect(readPieces(text, { density: 1, isProse: true }).pieces).toHaveLength(2);
+    expect(readPieces(text, reading).pieces).toHaveLength(3);
+  });
+
   test("an empty text is one blank piece, and stays empty", () => {
     const textPieces = lines("");
     expect(textPieces.pieces).toHaveLength(1);
@@ -216,7 +340,7 @@ describe("how texts are cut", () => {
     expect(render(giant, [0, 1]).length).toBeLessThan(400);
     expect(render(giant, [...giant.pieces.keys()]) === giant.text).toBe(true);
     const many = lines("x\n".repeat(100_000));
-    expect(render(many, [0])).toBe("x\n… 99999 lines #17");
+    expect(render(many, [0])).toBe("x\n[… 99999 lines in #17]");
   });
 
   test("JSON as deep as a stack is read as lines", () => {

@@ -1,9 +1,14 @@
 /**
  * Cuts one text of a message into pieces, and puts the kept pieces together again. Kept pieces stay byte for byte and in order,
  * and marks replace the others.
+ *
+ * JSON is cut into records and members. Words of people and agents are cut between sentences; a sentence that was wrapped over
+ * several lines is one piece. All other texts are cut between lines. A very long line is cut between its sentences or words.
  */
 
 import { cutTexts } from "../../text/for-models.ts";
+import { sentencesIn } from "../../text/sentences.ts";
+import { paragraphsOf } from "../../text/wrapped-lines.ts";
 import {
   type JsonPieces,
   type Piece,
@@ -22,28 +27,55 @@ export interface TextPieces {
 export interface PiecesReading {
   /** Real tokens per estimated token. */
   readonly density: number;
-  /** True if a person or a model wrote the text. The lines of such a text are split only if they are very long. */
+  /** True if a person or a model wrote the text. */
   readonly isProse: boolean;
+  /** True for an argument of a call. It is cut only once, in its middle, so it is not read as JSON. */
+  readonly isArgument?: boolean;
 }
 
+/** A line or paragraph of more characters than this is cut into sentences, or into segments if it is not prose. */
 const longestLine = 300;
-const longestProse = 800;
+/** A paragraph of words. */
+const longestParagraph = 800;
+/** A sentence of more characters than this is cut between words. */
+const longestSentence = 500;
 
-export function readPieces(text: string, { density, isProse }: PiecesReading): TextPieces {
-  const json = readJsonPieces(text, density);
+export function readPieces(text: string, reading: PiecesReading): TextPieces {
+  const { density, isProse, isArgument = false } = reading;
+  const json = isArgument ? undefined : readJsonPieces(text, density);
   if (json !== undefined) return { text, pieces: json.pieces, json };
-  const longest = isProse ? longestProse : longestLine;
-  const pieces = text.split("\n").flatMap((content, line): readonly Piece[] => {
-    const isLong = content.length > longest;
-    return (isLong ? segmentsOf(content) : [content]).map((segment) => ({
-      text: segment,
-      tokens: estimateTokens(segment, density),
-      line,
-      needsNeighbour: !isLong,
-      frames: [],
-    }));
+  const lines = text.split("\n");
+  const paragraphs = isProse ? paragraphsOf(lines) : lines.map((_, line) => [line, line] as const);
+  const pieces = paragraphs.flatMap(([line, lastLine]): readonly Piece[] => {
+    const content =
+      line === lastLine ? (lines[line] ?? "") : lines.slice(line, lastLine + 1).join("\n");
+    const isLong = content.length > (isProse ? longestParagraph : longestLine);
+    const parts = isLong ? partsOf(content, isProse) : [content];
+    let at = line;
+    return parts.map((part): Piece => {
+      const first = at;
+      at += part.split("\n").length - 1;
+      // A part that ends with a line break ends before the line that the break begins.
+      const last = part.endsWith("\n") ? at - 1 : at;
+      return {
+        text: part,
+        tokens: estimateTokens(part, density),
+        line: first,
+        lastLine: last,
+        needsNeighbour: parts.length === 1,
+        frames: [],
+        company: [],
+      };
+    });
   });
   return { text, pieces };
+}
+
+function partsOf(content: string, isProse: boolean): readonly string[] {
+  if (!isProse) return segmentsOf(content);
+  return sentencesIn(content).flatMap((sentence) =>
+    sentence.length > longestSentence ? segmentsOf(sentence) : [sentence],
+  );
 }
 
 export function isBlank({ text }: Piece): boolean {
@@ -57,27 +89,35 @@ export function renderPieces(textPieces: TextPieces, rendering: PiecesRendering)
   const { pieces, json, text } = textPieces;
   const isWhole = pieces.every((piece, index) => rendering.isKept(index) || isBlank(piece));
   if (isWhole) return text;
-  return json === undefined
-    ? renderLines(textPieces, rendering)
-    : renderJsonPieces(json, rendering);
+  if (json !== undefined) return renderJsonPieces(json, rendering);
+  const rendered = renderLines(textPieces, rendering);
+  return rendered.length < text.length ? rendered : text;
 }
 
-function renderLines({ pieces }: TextPieces, { isKept, reference }: PiecesRendering): string {
+function renderLines(
+  { pieces }: TextPieces,
+  { isKept, reference, isArgument = false }: PiecesRendering,
+): string {
   const kept = pieces.flatMap((piece, index) => (isKept(index) ? [{ piece, index }] : []));
-  let rest = ` ${reference}`;
-  const mark = (text: string): string => {
-    const marked = `${text}${rest}`;
-    rest = "";
+  let where = reference;
+  const mark: Mark = (lines) => {
+    if (isArgument) return cutTexts.argument(lines, reference);
+    const marked = lines > 0 ? cutTexts.excerptLines(lines, where) : cutTexts.inLine(where);
+    where = "";
     return marked;
   };
   let out = "";
   for (let next = 0; next <= kept.length; next++) {
     const [before, behind] = [kept[next - 1], kept[next]];
     const between = pieces.slice((before?.index ?? -1) + 1, behind?.index ?? pieces.length);
-    out += joint(before?.piece, behind?.piece, between, mark) + (behind?.piece.text ?? "");
+    const words = behind?.piece.text ?? "";
+    out += joint(before?.piece, behind?.piece, between, mark) + words;
   }
   return out;
 }
+
+/** Writes the mark for a number of missing lines, or for a missing part of one line if the number is 0. */
+type Mark = (lines: number) => string;
 
 /**
  * The text between two kept pieces: the end of the first piece's line, the lines in between, and the start of the second piece's
@@ -87,25 +127,37 @@ function joint(
   before: Piece | undefined,
   behind: Piece | undefined,
   between: readonly Piece[],
-  mark: (text: string) => string,
+  mark: Mark,
 ): string {
-  const missing = new Set(between.filter((piece) => !isBlank(piece)).map(({ line }) => line));
-  if (before !== undefined && before.line === behind?.line)
-    return missing.size === 0 ? "" : apart(mark("…"));
-  const isAll = before === undefined && behind === undefined && missing.size === 1;
-  const isTorn = missing.delete(before?.line ?? -1);
+  const missing = new Set(
+    between
+      .filter((piece) => !isBlank(piece))
+      .flatMap(({ line, lastLine }) => range(line, lastLine)),
+  );
+  const isOneLine = before !== undefined && before.lastLine === behind?.line;
+  if (isOneLine) {
+    if (missing.size === 0) return "";
+    return `${spaceAfter(before)}${mark(0)} `;
+  }
+  const isTorn = missing.delete(before?.lastLine ?? -1);
   const isBegun = missing.delete(behind?.line ?? -1);
-  const ending = isTorn ? mark("…") : "";
-  const gap =
-    missing.size === 0
-      ? blankLines(before, behind, between)
-      : [mark(isAll ? "…" : linesMissing(missing.size))];
-  const beginning = isBegun ? apart(mark("…")) : "";
+  const ending = isTorn ? `${spaceAfter(before)}${mark(0)}` : "";
+  const gap = missing.size === 0 ? blankLines(before, behind, between) : [mark(missing.size)];
+  const beginning = isBegun ? `${mark(0)} ` : "";
+  const endsLine = before?.text.endsWith("\n") === true && !isTorn;
   return [
-    ...(before === undefined ? [] : [ending]),
+    ...(before === undefined || endsLine ? [] : [ending]),
     ...gap,
     ...(behind === undefined ? [] : [beginning]),
   ].join("\n");
+}
+
+function range(from: number, to: number): readonly number[] {
+  return Array.from({ length: to - from + 1 }, (_, offset) => from + offset);
+}
+
+function spaceAfter(before: Piece | undefined): string {
+  return before === undefined || /\s$/.test(before.text) ? "" : " ";
 }
 
 /** The blank lines between two kept pieces. A blank segment of a long line is not a blank line. */
@@ -115,15 +167,6 @@ function blankLines(
   between: readonly Piece[],
 ): readonly string[] {
   const lines = new Set(between.filter(isBlank).map(({ line }) => line));
-  for (const piece of [before, behind]) lines.delete(piece?.line ?? -1);
+  for (const piece of [before?.lastLine, behind?.line]) lines.delete(piece ?? -1);
   return [...lines].map(() => "");
-}
-
-/** Separates a mark that contains a number from the text after it. */
-function apart(marked: string): string {
-  return marked === "…" ? marked : `${marked} `;
-}
-
-function linesMissing(count: number): string {
-  return cutTexts.excerptLines(count);
 }

@@ -1,9 +1,12 @@
 /** Finds every text that may be shortened (a slot), cuts it into pieces, and finds the mentions in the pieces. */
 
-import { isObject, type JsonObject, type JsonValue, parseObject } from "../../message/json.ts";
 import type { Message, Part, ToolCallPart } from "../../message/message.ts";
 import type { VisibleConversation, VisibleMessage } from "../../message/strategy.ts";
-import type { ChoiceUnit, Slot } from "./greedy-choice.ts";
+import { type JsonNode, readJson } from "../../text/json-tree.ts";
+import { isTalk } from "../relevance/task.ts";
+import { requestsIn } from "../story/requests.ts";
+import type { ChoiceUnit, PieceName, Slot } from "./greedy-choice.ts";
+import { leastPieces, outcomePieces, repeatedLines } from "./least-pieces.ts";
 import { estimateTokens } from "./long-lines.ts";
 import {
   type MentionWeights,
@@ -11,19 +14,8 @@ import {
   type Utterance,
   type Voice,
 } from "./mention-weights.ts";
-import { readPieces, type TextPieces } from "./text-pieces.ts";
-
-/** The position of a text. */
-export interface SlotPlace {
-  readonly message: number;
-  readonly part: number;
-  /** Index of the part inside a tool result. */
-  readonly inner?: number;
-  /** Path to the text inside the arguments of a call. */
-  readonly path?: readonly (string | number)[];
-  /** Set if the text is the whole arguments of a call, as JSON. */
-  readonly isInput?: true;
-}
+import type { PlacedText, SlotPlace } from "./placed-text.ts";
+import { readPieces } from "./text-pieces.ts";
 
 export interface PlacedSlot extends Slot {
   readonly place: SlotPlace;
@@ -64,15 +56,53 @@ export function readSlots(conversation: VisibleConversation, reading: SlotReadin
     headLength: reading.headLength,
   });
   const unitOf = unitIndex(conversation);
-  const slots = texts.map(
-    ({ isExact, ...text }, index): PlacedSlot => ({
+  const repeated = repeatedLines(texts);
+  const isOnlyTalk = isTalk(conversation);
+  const slots = texts.map((text, index): PlacedSlot => {
+    const mentions = mentionWeights.mentions.slice(...(spans[index] ?? [0, 0]));
+    const { weights } = mentionWeights;
+    return {
       ...text,
-      isExact,
+      mentions,
       unit: unitOf[text.place.message] ?? -1,
-      mentions: mentionWeights.mentions.slice(...(spans[index] ?? [0, 0])),
-    }),
-  );
-  return { slots, mentionWeights, units: unitsOf(conversation, slots) };
+      mayLose: text.place.argument === undefined ? "anything" : "middle",
+      least: leastPieces(text, { mentions, weights, repeated, isTalk: isOnlyTalk }),
+    };
+  });
+  // Without tools there is no work that could end: the messages are a talk.
+  const outcomes = isOnlyTalk
+    ? new Map<number, readonly PieceName[]>()
+    : outcomesOf(conversation, slots, { unitOf, headLength: reading.headLength });
+  return { slots, mentionWeights, units: unitsOf(conversation, slots, outcomes) };
+}
+
+interface Finding {
+  readonly unitOf: readonly number[];
+  readonly headLength: number;
+}
+
+/** By the unit of a request: the pieces of the agent's closing words that are shown with it. */
+function outcomesOf(
+  conversation: VisibleConversation,
+  slots: readonly PlacedSlot[],
+  { unitOf, headLength }: Finding,
+): ReadonlyMap<number, readonly PieceName[]> {
+  const byMessage = new Map<number, number[]>();
+  for (const [index, { place, voice }] of slots.entries())
+    if (voice === "agent")
+      byMessage.set(place.message, [...(byMessage.get(place.message) ?? []), index]);
+  const found = new Map<number, readonly PieceName[]>();
+  for (const { message, outcome } of requestsIn(conversation, headLength)) {
+    const [slot] = byMessage.get(outcome ?? -1) ?? [];
+    const unit = unitOf[message] ?? -1;
+    if (slot === undefined || unit < 0) continue;
+    const pieces = outcomePieces(slots[slot]?.textPieces.pieces ?? []);
+    found.set(
+      unit,
+      pieces.map((piece) => [slot, piece]),
+    );
+  }
+  return found;
 }
 
 /**
@@ -110,6 +140,7 @@ export function unitIndex({ units, messages }: VisibleConversation): readonly nu
 function unitsOf(
   conversation: VisibleConversation,
   slots: readonly PlacedSlot[],
+  outcomes: ReadonlyMap<number, readonly PieceName[]>,
 ): readonly ChoiceUnit[] {
   const own = conversation.units.map((): number[] => []);
   const inSlots = conversation.messages.map(() => 0);
@@ -118,22 +149,33 @@ function unitsOf(
     const tokens = textPieces.pieces.reduce((sum, piece) => sum + piece.tokens, 0);
     inSlots[place.message] = (inSlots[place.message] ?? 0) + tokens;
   }
-  return conversation.units.map(({ first, last }, unit) => ({
-    slots: own[unit] ?? [],
-    frameTokens: conversation.messages
-      .slice(first, last + 1)
-      .reduce((sum, { tokens, original }, offset) => {
-        const rest = (original?.tokens ?? tokens) - (inSlots[first + offset] ?? 0);
-        return sum + Math.max(messageTokens, rest);
-      }, 0),
-  }));
+  return conversation.units.map(
+    ({ first, last, isExchange }, unit): ChoiceUnit => ({
+      slots: own[unit] ?? [],
+      ...(isExchange && mayGo(conversation.messages.slice(first, last + 1))
+        ? { callTokens: callTokens((own[unit] ?? []).flatMap((slot) => slots[slot] ?? [])) }
+        : {}),
+      ...(outcomes.has(unit) ? { outcome: outcomes.get(unit) ?? [] } : {}),
+      frameTokens: conversation.messages
+        .slice(first, last + 1)
+        .reduce((sum, { tokens, original }, offset) => {
+          const rest = (original?.tokens ?? tokens) - (inSlots[first + offset] ?? 0);
+          return sum + Math.max(messageTokens, rest);
+        }, 0),
+    }),
+  );
 }
 
-interface PlacedText {
-  readonly place: SlotPlace;
-  readonly voice: Voice;
-  readonly textPieces: TextPieces;
-  readonly isExact: boolean;
+function mayGo(messages: readonly VisibleMessage[]): boolean {
+  return messages.every(({ isPinned, message }) => !isPinned && message.stays === undefined);
+}
+
+function callTokens(slots: readonly PlacedSlot[]): number {
+  const calls = slots.filter(({ voice }) => voice === "call");
+  return calls.reduce((sum, { isExact, least, textPieces: { pieces } }) => {
+    const staying = isExact ? pieces : least.flatMap((piece) => pieces[piece] ?? []);
+    return staying.reduce((all, { tokens }) => all + tokens, sum);
+  }, 0);
 }
 
 function textsOf(
@@ -205,41 +247,34 @@ interface CallReading {
   readonly reading: SlotReading;
 }
 
+/** A call stays as it is, except that a long string in its arguments may lose its middle. */
 function callTexts(call: ToolCallPart, at: CallReading): readonly PlacedText[] {
   const { place, density, isFixed, reading } = at;
-  const input = parseInput(call.input);
   const isNew = place.message >= reading.exactFrom;
   const isOversized = estimateTokens(call.input, density) > reading.oversizedTokens * surely;
   const exact = (text: string): PlacedText => ({
     place,
     voice: "call",
-    textPieces: { text, pieces: readPieces(text, { density, isProse: true }).pieces },
+    textPieces: {
+      text,
+      pieces: readPieces(text, { density, isProse: true, isArgument: true }).pieces,
+    },
     isExact: true,
   });
-  if (input === undefined || isFixed || (isNew && !isOversized))
-    return [exact(`${call.name}\n${input === undefined ? call.input : spelled(input)}`)];
-  if (isNew) {
-    const textPieces = readPieces(call.input, { density, isProse: false });
-    return [
-      exact(call.name),
-      { place: { ...place, isInput: true }, voice: "call", textPieces, isExact: false },
-    ];
-  }
-  const leaves = leavesOf(input);
+  const leaves = leavesOf(call.input);
+  if (leaves.length === 0) return [exact(`${call.name}\n${call.input}`)];
   const isLong = ({ value }: Leaf): boolean =>
-    typeof value === "string" && value.length > shortestCut;
-  const short = leaves
-    .filter((leaf) => !isLong(leaf))
-    .map(({ path, value }) => `${path.join(".")}: ${String(value)}`);
+    !isFixed && !(isNew && !isOversized) && value.length > shortestCut;
+  const spelled = leaves.map((leaf) =>
+    isLong(leaf) ? `${leaf.name}:` : `${leaf.name}: ${leaf.value}`,
+  );
   return [
-    exact(
-      [call.name, ...short, ...leaves.filter(isLong).map(({ path }) => path.join("."))].join("\n"),
-    ),
+    exact([call.name, ...spelled].join("\n")),
     ...leaves.filter(isLong).map(
-      ({ path, value }): PlacedText => ({
-        place: { ...place, path },
+      ({ value, span }): PlacedText => ({
+        place: { ...place, argument: span },
         voice: "call",
-        textPieces: readPieces(String(value), { density, isProse: false }),
+        textPieces: readPieces(value, { density, isProse: false, isArgument: true }),
         isExact: false,
       }),
     ),
@@ -247,30 +282,32 @@ function callTexts(call: ToolCallPart, at: CallReading): readonly PlacedText[] {
 }
 
 interface Leaf {
-  readonly path: readonly (string | number)[];
-  readonly value: string | number | boolean | null;
-}
-
-/** Numbers beyond 2^53 would change if they were written again, so such arguments stay as they are. */
-const hugeNumber = /[0-9]{16}/;
-
-function parseInput(input: string): JsonObject | undefined {
-  return hugeNumber.test(input) ? undefined : parseObject(input);
-}
-
-/** Keys and values, one per line, as a reader would see them. */
-function spelled(input: JsonValue): string {
-  return leavesOf(input)
-    .map(({ path, value }) => `${path.join(".")}: ${String(value)}`)
-    .join("\n");
+  /** The nearest key. */
+  readonly name: string;
+  /** The value as a reader would see it. */
+  readonly value: string;
+  readonly span: readonly [start: number, end: number];
 }
 
 const deepestArguments = 50;
 
-function leavesOf(value: JsonValue, path: readonly (string | number)[] = []): readonly Leaf[] {
-  if (path.length > deepestArguments) return [];
-  if (Array.isArray(value)) return value.flatMap((item, index) => leavesOf(item, [...path, index]));
-  if (isObject(value))
-    return Object.entries(value).flatMap(([key, item]) => leavesOf(item ?? null, [...path, key]));
-  return [{ path, value: value as Leaf["value"] }];
+/** The strings, numbers and other single values in the arguments, in order. Empty if the arguments are no JSON object. */
+function leavesOf(input: string): readonly Leaf[] {
+  const root = readJson(input);
+  return root?.kind === "object" ? leavesIn(root, input, { name: "", depth: 0 }) : [];
+}
+
+function leavesIn(
+  node: JsonNode,
+  input: string,
+  { name, depth }: { readonly name: string; readonly depth: number },
+): readonly Leaf[] {
+  if (depth > deepestArguments) return [];
+  if (node.kind === "object" || node.kind === "array")
+    return node.children.flatMap((child) =>
+      leavesIn(child, input, { name: child.key?.slice(1, -1) ?? name, depth: depth + 1 }),
+    );
+  const raw = input.slice(node.start, node.end);
+  const value = node.kind === "string" ? (JSON.parse(raw) as string) : raw;
+  return [{ name, value, span: [node.start, node.end] }];
 }

@@ -17,6 +17,9 @@ import { sentencesOf } from "../evidence/speech.ts";
 export const sections = [
   "Goal",
   "Rules",
+  "Done",
+  "Changed",
+  "Open",
   "Decided",
   "Worked",
   "Failed",

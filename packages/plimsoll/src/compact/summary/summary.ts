@@ -58,6 +58,9 @@ export interface EvidenceTask {
 const shares: Readonly<Record<Section, number>> = {
   Goal: 0.25,
   Rules: 0.6,
+  Done: 0.12,
+  Changed: 0.12,
+  Open: 0.1,
   Decided: 0.12,
   Worked: 0.06,
   Failed: 0.08,
@@ -75,8 +78,11 @@ const shares: Readonly<Record<Section, number>> = {
 const filling: readonly Section[] = [
   "Rules",
   "Goal",
+  "Open",
+  "Changed",
   "Errors",
   "Decided",
+  "Done",
   "Next",
   "Failed",
   "State",

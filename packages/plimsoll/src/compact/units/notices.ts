@@ -47,9 +47,13 @@ export function sharedNotice(
   };
 }
 
-/** The text of an earlier summary, without its notice and opening. */
+/**
+ * The text of an earlier summary, without its notice and opening. A story is inside the brackets of its notice. Other summaries,
+ * and those of older versions, come after them.
+ */
 export function summaryBody(summary: string | undefined): string | undefined {
   const body = (summary ?? "")
+    .replace(/^\[Plimsoll:[^\n]*[^\]\n]\n([\s\S]*)\]$/, "$1")
     .replace(/^\[Plimsoll:[^\n]*\]\n?/, "")
     .replace(/^Handover\.[^\n]*\n?/, "")
     .trim();

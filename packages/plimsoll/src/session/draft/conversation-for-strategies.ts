@@ -2,7 +2,7 @@
 
 import { setImmediate as nextTick } from "node:timers/promises";
 import type { Message } from "../../message/message.ts";
-import type { VisibleConversation, VisibleMessage } from "../../message/strategy.ts";
+import type { OwnEffects, VisibleConversation, VisibleMessage } from "../../message/strategy.ts";
 import { type PriorityArea, splitUnits } from "../../message/unit.ts";
 import { ownToolsBeside } from "../../offload/own-tools.ts";
 import { parseJson } from "../../wire/format/slices.ts";
@@ -25,6 +25,7 @@ interface StrategyInput {
 interface SeeingWorld {
   readonly facts: FactsReader;
   readonly areas: readonly PriorityArea[];
+  readonly effects?: OwnEffects | undefined;
   /** Whether removed content is stored. If false, there are no handles. Default: true. */
   readonly hasArchive?: boolean;
 }
@@ -51,6 +52,7 @@ export async function readVisible(
     mustAlternate: ownTextPlacement(draft) === "inside",
     hasArchive: world.hasArchive !== false,
     weigh: (wanted) => world.facts.weigh(wanted, draft.targets[0].ruler),
+    ...(world.effects === undefined ? {} : { effects: world.effects }),
     ...ownToolsOf(draft, sized),
     ...summaryOf(sized),
     ...preparedFor(draft),
@@ -100,6 +102,7 @@ async function visibleMessages(
     if (message === undefined) continue;
     const whole = path.sumOf({ first: index, last: index }).tokens;
     const mayGiveWay = !isFixed(index, message);
+    const isAfterGap = isInside(view.gaps, index - 1);
     pathIndexes.push(index);
     messages.push({
       message,
@@ -108,6 +111,7 @@ async function visibleMessages(
       isPinned: !mayGiveWay || isInside(view.pins, index),
       mayGiveWay,
       number: path.seqAt(index) ?? index,
+      ...(isAfterGap ? { isAfterGap } : {}),
       ...originalOf(short && decoded(wire, path.contentAt(index)), whole),
     });
     if (index % messagesPerTick === 0) await nextTick();

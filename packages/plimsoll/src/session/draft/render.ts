@@ -111,7 +111,10 @@ export function replaceParts(
   replacements: readonly Replacement[],
 ): Uint8Array {
   const splices = replacements.flatMap(
-    ({ text, ...place }) => wire.edit.replacePart(message, place, text) ?? [],
+    ({ text, ...place }) =>
+      (text === ""
+        ? wire.edit.leaveOut(message, place.part)
+        : wire.edit.replacePart(message, place, text)) ?? [],
   );
   return splices.length === 0 ? message : applySplices(message, splices);
 }

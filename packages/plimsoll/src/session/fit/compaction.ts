@@ -5,7 +5,7 @@ import type { ReceiptWork } from "../../compact/evidence/receipt-work.ts";
 import type { Edit } from "../../message/edit.ts";
 import type { Sign } from "../../message/handle.ts";
 import type { Receipt } from "../../message/receipt.ts";
-import type { Goal, Strategy } from "../../message/strategy.ts";
+import type { Goal, OwnEffects, Strategy } from "../../message/strategy.ts";
 import type { PriorityArea } from "../../message/unit.ts";
 import type { ArchiveRecord, ClientSpelling, Store } from "../../store/store.ts";
 import type { Draft, Sized } from "../draft/draft.ts";
@@ -19,6 +19,8 @@ export interface CompactionWorld extends Validator {
   readonly hasArchive?: boolean;
   readonly sign: Sign;
   readonly areas: readonly PriorityArea[];
+  /** Names of tools and commands that change something, in addition to those that Plimsoll knows. */
+  readonly effects?: OwnEffects | undefined;
   readonly store: Pick<Store, "clientSpellingSizes">;
   /** Makes receipts outside this thread. If absent, they are made in this thread. */
   readonly makeReceipt?: (work: ReceiptWork) => Promise<Receipt>;

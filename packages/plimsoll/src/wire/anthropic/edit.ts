@@ -2,12 +2,13 @@
 
 import { isObject, type JsonValue, parseObject, stringOr } from "../../message/json.ts";
 import { parseJson, readSlices, type Slice } from "../format/slices.ts";
-import { applySplices, type Splice, within } from "../format/splice.ts";
+import { applySplices, type Splice, within, withoutElement } from "../format/splice.ts";
 import type { OwnText, PartPlace, WireEdit } from "../format/wire.ts";
 import { markInside, markOf, textBlock } from "./cache.ts";
 
 export const anthropicEdit: WireEdit = {
   replacePart,
+  leaveOut,
   ownMessage: (own) => ({ role: "user", content: [textBlock(own)] }),
   ownTextPlacement: "inside",
   carryText,
@@ -27,6 +28,18 @@ function replacePart(
   }
   const block = blocks[part];
   return block && replaceBlock(message, block, text, inner);
+}
+
+function leaveOut(message: Uint8Array, part: number): Splice | undefined {
+  const blocks = readSlices(message).elements.get("content") ?? [];
+  const block = blocks[part];
+  const isText = block !== undefined && isPlainText(parseJson(message, block));
+  return isText ? withoutElement(blocks, part) : undefined;
+}
+
+/** A text without a cache mark. The mark of the client has to stay where it is. */
+function isPlainText(block: JsonValue): boolean {
+  return isObject(block) && block["type"] === "text" && block["cache_control"] === undefined;
 }
 
 /**

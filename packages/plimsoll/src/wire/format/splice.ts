@@ -39,6 +39,12 @@ function join(pieces: readonly Uint8Array[]): Uint8Array {
   return joined;
 }
 
+/** Removes an element that is not the last one of its array. Removals of several elements do not overlap. */
+export function withoutElement(elements: readonly Slice[], index: number): Splice | undefined {
+  const [own, next] = [elements[index], elements[index + 1]];
+  return own && next && { start: own.start, end: next.start, text: "" };
+}
+
 /**
  * The range of bytes to cut out in order to remove elements `first` to `last` of an array. It includes one of the commas next to
  * them.

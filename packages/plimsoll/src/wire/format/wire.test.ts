@@ -10,6 +10,7 @@ import { recognizeOverflow } from "../overflow.ts";
 import { wires } from "../wires.ts";
 import { createJsonReader, createStreamReader } from "./answer-reader.ts";
 import { readSlices } from "./slices.ts";
+import { applySplices } from "./splice.ts";
 import type { Answer, Wire, WireName } from "./wire.ts";
 
 const fixtures = join(import.meta.dirname, "../../../test/wire-fixtures");
@@ -402,4 +403,111 @@ test("a header gives a model of Anthropic's a larger window, and no other wire k
   const named = Object.values(wires).map((wire) => wire.body.modelByHeaders("some-model", headers));
   expect(named).toEqual(["some-model[1m]", undefined, undefined, undefined]);
   expect(wires.anthropic.body.modelByHeaders("some-model", {})).toBeUndefined();
+});
+
+/** A call as a client wrote it, with its own spacing, and a message with these parts before it. */
+const callsAfterText: Readonly<
+  Record<
+    Exclude<WireName, "openai-responses">,
+    { readonly call: string; readonly message: (parts: readonly string[]) => string }
+  >
+> = {
+  anthropic: {
+    call: '{"type" : "tool_use", "id":"t1", "name":"read", "input": {"n": 1e400, "a":1, "a":2}}',
+    message: (parts) => `{"role": "assistant",\n "content": [ ${parts.join(" ,\n")} ]}`,
+  },
+  "openai-chat": {
+    call: '{"id":"t1", "type" : "function", "function": {"name":"read","arguments":"{ \\"n\\": 1e400 }"}}',
+    message: (parts) =>
+      `{"role": "assistant", "content": [ ${parts.slice(0, -1).join(" , ")} ], "tool_calls": [ ${parts.at(-1)} ]}`,
+  },
+  gemini: {
+    call: '{"functionCall" : {"name":"read", "args": {"n": 1e400, "a":1, "a":2}}}',
+    message: (parts) => `{"role": "model", "parts": [ ${parts.join(" ,\n")} ]}`,
+  },
+};
+
+function textOn(wire: string, text: string, more: JsonObject = {}): string {
+  return JSON.stringify({ ...(wire === "gemini" ? {} : { type: "text" }), text, ...more });
+}
+
+describe.each(Object.entries(callsAfterText))("%s: a text before a call", (name, written) => {
+  const wire = wires[name as WireName];
+  const { call } = written;
+  const one = textOn(name, "I look. 船 \ud800");
+  const two = textOn(name, "And I read.");
+  const leaveOut = (parts: readonly string[], places: readonly number[]): string => {
+    const bytes = new TextEncoder().encode(written.message(parts));
+    const splices = places.flatMap((place) => wire.edit.leaveOut(bytes, place) ?? []);
+    return new TextDecoder().decode(applySplices(bytes, splices));
+  };
+  const kindsIn = (message: string): readonly string[] =>
+    wire.messages.decode(JSON.parse(message) as JsonObject).parts.map(({ kind }) => kind);
+
+  test("is left out, and the call stays byte for byte", () => {
+    const now = leaveOut([one, two, call], [0]);
+    expect(kindsIn(now)).toEqual(["text", "tool-call"]);
+    expect(now).toContain(call);
+    expect(now).not.toContain("I look.");
+    expect(now).toContain(two);
+  });
+
+  test("is left out together with another one", () => {
+    const three = textOn(name, "Then I go on.");
+    const now = leaveOut([one, two, three, call], [0, 1]);
+    expect(kindsIn(now)).toEqual(["text", "tool-call"]);
+    expect(now).toBe(leaveOut([three, call], []));
+  });
+
+  test("stays if the client has put a cache mark or a signature on it", () => {
+    const mark: JsonObject =
+      name === "gemini" ? { thoughtSignature: "c2ln" } : { cache_control: { type: "ephemeral" } };
+    const message = [textOn(name, "I look.", mark), two, call];
+    expect(leaveOut(message, [0])).toBe(written.message(message));
+  });
+
+  test("is all that goes: calls, the end of a list, and parts that are not there stay", () => {
+    const message = [one, two, call];
+    for (const place of [2, 3, -1, 99])
+      expect(leaveOut(message, [place])).toBe(written.message(message));
+    const bytes = bytesOf({ role: "user", content: "words", parts: { text: "words" } });
+    expect(wire.edit.leaveOut(bytes, 0)).toBeUndefined();
+  });
+});
+
+test("openai-chat: a text next to calls becomes null, after reasoning too, and stays without calls", () => {
+  const { leaveOut } = wires["openai-chat"].edit;
+  const calls = [{ id: "t1", type: "function", function: { name: "read", arguments: "{}" } }];
+  const left = (message: JsonObject, place: number): unknown => {
+    const splice = leaveOut(bytesOf(message), place);
+    const now = splice && applySplices(bytesOf(message), [splice]);
+    return now && JSON.parse(new TextDecoder().decode(now));
+  };
+  const message = { role: "assistant", content: "I look.", tool_calls: calls };
+  expect(left(message, 0)).toEqual({ ...message, content: null });
+  const thinking = { ...message, reasoning_content: "hm" };
+  expect(left(thinking, 0)).toBeUndefined();
+  expect(left(thinking, 1)).toEqual({ ...thinking, content: null });
+  expect(left({ role: "assistant", content: "I look." }, 0)).toBeUndefined();
+  expect(left({ ...message, tool_calls: [] }, 0)).toBeUndefined();
+  expect(left({ ...message, content: null }, 0)).toBeUndefined();
+});
+
+test("gemini: a thought stays, because only the words of the model may go", () => {
+  const message = {
+    role: "model",
+    parts: [
+      { text: "hm", thought: true },
+      { text: "so" },
+      { functionCall: { name: "read", args: {} } },
+    ],
+  };
+  expect(wires.gemini.edit.leaveOut(bytesOf(message), 0)).toBeUndefined();
+  expect(wires.gemini.edit.leaveOut(bytesOf(message), 1)).toBeDefined();
+});
+
+test("openai-responses: nothing is left out, because a call is an item of its own", () => {
+  const { edit, messages } = wires["openai-responses"];
+  for (const item of messages.encode(conversation))
+    for (const place of [0, 1]) expect(edit.leaveOut(bytesOf(item), place)).toBeUndefined();
 });

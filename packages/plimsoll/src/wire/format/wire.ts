@@ -273,6 +273,8 @@ export interface WireEdit {
    * object. Undefined for parts that must stay unchanged: reasoning, and content that Plimsoll does not understand.
    */
   replacePart(message: Uint8Array, place: PartPlace, text: string): Splice | undefined;
+  /** The splice that removes a text from a message that goes on after it. Undefined if the part must stay. */
+  leaveOut(message: Uint8Array, part: number): Splice | undefined;
   /** A message that contains only Plimsoll's text, in the user's role. */
   ownMessage(own: OwnText): JsonObject;
   /** Where Plimsoll puts its text: in a separate message, or inside a neighbouring message if roles must alternate. */

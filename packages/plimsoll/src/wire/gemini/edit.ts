@@ -2,13 +2,14 @@
 
 import { isObject, type JsonObject, type JsonValue, parseObject } from "../../message/json.ts";
 import { parseJson, readSlices, type Slice } from "../format/slices.ts";
-import { applySplices, type Splice, within } from "../format/splice.ts";
+import { applySplices, type Splice, within, withoutElement } from "../format/splice.ts";
 import type { OwnText, PartPlace, WireEdit } from "../format/wire.ts";
 import { fieldOf, namesIn, spellingIn, withoutField } from "./fields.ts";
 import { responseOf, textFieldOf } from "./result-text.ts";
 
 export const geminiEdit: WireEdit = {
   replacePart,
+  leaveOut,
   ownMessage,
   ownTextPlacement: "inside",
   carryText,
@@ -55,6 +56,19 @@ function replacePart(
   }
   const isMedia = fieldOf(json, "inlineData") ?? fieldOf(json, "fileData");
   return isObject(isMedia) && !isSigned ? { ...slice, text: JSON.stringify({ text }) } : undefined;
+}
+
+/** A signed text stays, because the signature belongs to the calls after it too. */
+function leaveOut(message: Uint8Array, part: number): Splice | undefined {
+  const parts = partsOf(message);
+  const slice = parts[part];
+  const json = slice && parseJson(message, slice);
+  const isPlain =
+    isObject(json) &&
+    typeof json["text"] === "string" &&
+    json["thought"] !== true &&
+    fieldOf(json, "thoughtSignature") === undefined;
+  return isPlain ? withoutElement(parts, part) : undefined;
 }
 
 /** A signed call stays as the model wrote it, because the provider checks it. */

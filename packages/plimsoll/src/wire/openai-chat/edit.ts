@@ -8,12 +8,13 @@ import {
   stringOr,
 } from "../../message/json.ts";
 import { parseJson, readSlices, type Slice } from "../format/slices.ts";
-import { applySplices, type Splice, within } from "../format/splice.ts";
+import { applySplices, type Splice, within, withoutElement } from "../format/splice.ts";
 import type { OwnText, PartPlace, WireEdit } from "../format/wire.ts";
 import { markInside } from "./cache.ts";
 
 export const chatEdit: WireEdit = {
   replacePart,
+  leaveOut,
   ownMessage,
   ownTextPlacement: "alone",
   carryText,
@@ -91,6 +92,27 @@ function replaceIn(
   }
   const isText = typeof json["content"] === "string" && json["content"] !== "";
   return place === 0 && isText ? { ...content, text: JSON.stringify(text) } : undefined;
+}
+
+/** Next to calls, the content may be null. */
+function leaveOut(message: Uint8Array, place: number): Splice | undefined {
+  const json = parseJson(message, { start: 0, end: message.length });
+  if (!isObject(json)) return undefined;
+  const { fields, elements } = readSlices(message);
+  const part = place - reasoningParts(json);
+  const parts = elements.get("content");
+  const slice = parts?.[part];
+  if (parts !== undefined && slice !== undefined && isPlainText(parseJson(message, slice)))
+    return withoutElement(parts, part);
+  const content = typeof json["content"] === "string" ? fields.get("content") : undefined;
+  const calls = json["tool_calls"];
+  const isBeforeCalls = part === 0 && Array.isArray(calls) && calls.length > 0;
+  return content && isBeforeCalls ? { ...content, text: "null" } : undefined;
+}
+
+/** A text without a cache mark. The mark of the client has to stay where it is. */
+function isPlainText(part: JsonValue): boolean {
+  return isObject(part) && part["type"] === "text" && part["cache_control"] === undefined;
 }
 
 /** The number of reasoning parts. Decoding puts them before the content. */

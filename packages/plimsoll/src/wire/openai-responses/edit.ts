@@ -8,6 +8,8 @@ import { markInside } from "./cache.ts";
 
 export const responsesEdit: WireEdit = {
   replacePart: replaceInItem,
+  // A call is an item of its own, so a text never has to make room for one.
+  leaveOut: () => undefined,
   ownMessage,
   ownTextPlacement: "alone",
   carryText: () => undefined,

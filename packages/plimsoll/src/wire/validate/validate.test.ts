@@ -97,11 +97,16 @@ describe("arguments of a call", () => {
       ...(editedCalls && { editedCalls }),
     }).map((finding) => finding.rule);
   const long = { path: "a", text: "y".repeat(2001) };
-  const short = { path: "a", text: "yyy [1,998 characters left out]" };
+  const short = { path: "a", text: `${"y".repeat(40)} [Plimsoll: a part is not shown here.]` };
 
-  it("may be shortened once ten newer exchanges follow", () => {
+  it("may be shortened, but keep their beginning", () => {
     expect(judge(long, short, 11)).toEqual([]);
-    expect(judge(long, short, 10)).toEqual(["C5"]);
+    const without = { ...short, text: short.text.replace("y", "") };
+    expect(judge(long, without, 11)).toEqual(["C5"]);
+  });
+
+  it("of an older version may have lost their beginning", () => {
+    expect(judge(long, { ...short, text: "… 3 lines #7" }, 11)).toEqual([]);
   });
 
   it("may be shortened only where an edit names the call", () => {
@@ -115,6 +120,19 @@ describe("arguments of a call", () => {
     expect(judge(long, { path: "a", text: "yyy" }, 11)).toEqual(["C5"]);
     const kept = { text: "y".repeat(200) };
     expect(judge(kept, { text: "y [left out]" }, 11)).toEqual(["C5"]);
+    expect(judge(kept, { text: short.text }, 11)).toEqual(["C5"]);
+    expect(judge({ text: "y".repeat(201) }, { text: short.text }, 11)).toEqual([]);
+    const longer = { ...short, text: `${short.text}${"y".repeat(2001)}` };
+    expect(judge(long, longer, 11)).toEqual(["C5"]);
+    expect(judge(long, { ...short, mode: "append" }, 11)).toEqual(["C5"]);
+  });
+
+  it("may be shortened in lists and inner objects, which keep all their items", () => {
+    const before = { edits: [{ text: long.text }, 7] };
+    expect(judge(before, { edits: [{ text: short.text }, 7] }, 11)).toEqual([]);
+    expect(judge(before, { edits: [{ text: short.text }] }, 11)).toEqual(["C5"]);
+    expect(judge(before, { edits: [{ text: short.text }, 8] }, 11)).toEqual(["C5"]);
+    expect(judge(before, { edits: [short.text, 7] }, 11)).toEqual(["C5"]);
   });
 });
 

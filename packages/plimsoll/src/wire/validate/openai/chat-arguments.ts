@@ -4,37 +4,33 @@ import { canonical, type Field, isGiven, listOf, objectOf } from "../rules/field
 import type { Finding, RuleInput, Rules } from "../rules/rule.ts";
 import { callsOf, chatMessages } from "./chat.ts";
 
-/** Number of newest exchanges whose arguments are never shortened. */
-const newestExchanges = 10;
 /** Strings with at most this many characters are never shortened. */
 const longestKeptCharacters = 200;
-/** The beginning of a text that replaces omitted content. As a field name, it means that members of an object were omitted. */
-const gap = "…";
+/** A shortened string keeps at least this many characters of its beginning, because models imitate the calls they see. */
+const keptBeginning = 40;
+/** Plimsoll's words begin like this. A shortened string contains them, so that nobody takes it for the whole string. */
+const ownWords = "[Plimsoll:";
+/**
+ * Stores have edits of older versions: there, this sign marked what was missing in a string, and as a field name it meant that
+ * members of an object were missing.
+ */
+const oldGap = "…";
 
-/** C5: arguments are a string with the model's exact bytes. */
+/** C5: arguments are a string with the model's exact bytes. An edit may take the middle out of a long string in them. */
 function* argumentsAreExact(input: RuleInput): Generator<Finding> {
   const before = argumentsById(input.original);
-  const isNew = newestCalls(input.original ?? input.body);
   for (const { item, place } of chatMessages(input.body)) {
     for (const call of callsOf(item)) {
-      const problem = argumentProblem(input, call, isNew.has(call["id"]) ? "new" : "old", before);
+      const problem = argumentProblem(input, call, before);
       if (problem !== undefined)
         yield { rule: "C5", message: `arguments of ${call["id"]} ${problem}`, place };
     }
   }
 }
 
-/** The calls of the newest exchanges. The exchanges are counted in the client's body, because an edit may have removed some. */
-function newestCalls(body: JsonObject): ReadonlySet<Field> {
-  const exchanges = chatMessages(body).filter(({ item }) => callsOf(item).length > 0);
-  const newest = exchanges.slice(-newestExchanges).flatMap(({ item }) => callsOf(item));
-  return new Set(newest.map((call) => call["id"]));
-}
-
 function argumentProblem(
   { editedCalls }: RuleInput,
   call: JsonObject,
-  age: "old" | "new",
   before: ReadonlyMap<Field, readonly string[]>,
 ): string | undefined {
   const written = objectOf(call["function"])["arguments"];
@@ -45,12 +41,12 @@ function argumentProblem(
   if (exact.length === 0 || exact.includes(written)) return undefined;
   const now = parseObject(written);
   const isNamed = editedCalls?.includes(String(call["id"])) ?? true;
-  // Arguments that would fill the window on their own may be an excerpt, marked as such.
-  const isShorter =
-    now?.[gap] !== undefined ? isExcerpt : age === "old" ? isShortened : () => false;
-  return isNamed && exact.some((one) => isShorter(parseObject(one), now))
-    ? undefined
-    : "are not as the model wrote them";
+  const isShorter = now?.[oldGap] === undefined ? isShortened : isOldExcerpt;
+  const isCut = (one: string): boolean => {
+    const old = parseObject(one);
+    return canonical(old) !== canonical(now) && isShorter(old, now);
+  };
+  return isNamed && exact.some(isCut) ? undefined : "are not as the model wrote them";
 }
 
 function argumentsById(body: JsonObject | undefined): ReadonlyMap<Field, readonly string[]> {
@@ -65,12 +61,16 @@ function argumentsById(body: JsonObject | undefined): ReadonlyMap<Field, readonl
   return byId;
 }
 
-/** Whether only long strings differ, and each of them got shorter and has a mark that says so. */
+/** Whether only long strings differ, and each of them got shorter, begins as before, and says that it was shortened. */
 function isShortened(before: Field, after: Field): boolean {
-  if (typeof before === "string" && typeof after === "string" && before !== after) {
-    const hasMarker = !before.includes(after);
-    return before.length > longestKeptCharacters && after.length < before.length && hasMarker;
-  }
+  if (typeof before === "string" && typeof after === "string" && before !== after)
+    return (
+      before.length > longestKeptCharacters &&
+      after.length < before.length &&
+      (after.includes(ownWords)
+        ? after.startsWith(before.slice(0, keptBeginning))
+        : after.includes(oldGap))
+    );
   if (Array.isArray(before) && Array.isArray(after)) {
     const [old, now] = [listOf(before), listOf(after)];
     return old.length === now.length && old.every((item, index) => isShortened(item, now[index]));
@@ -81,20 +81,20 @@ function isShortened(before: Field, after: Field): boolean {
 }
 
 /** Whether `after` contains only content of `before`, in the same order: members, elements, and parts of long strings. */
-function isExcerpt(before: Field, after: Field): boolean {
+function isOldExcerpt(before: Field, after: Field): boolean {
   if (typeof before === "string" && typeof after === "string" && before !== after)
-    return after.length <= before.length && after.includes(gap);
+    return after.length <= before.length && after.includes(oldGap);
   if (Array.isArray(before) && Array.isArray(after)) return isPartOf(listOf(before), listOf(after));
   if (!isObject(before) || !isObject(after)) return canonical(before) === canonical(after);
-  const kept = Object.keys(after).filter((key) => key !== gap);
-  return kept.every((key) => Object.hasOwn(before, key) && isExcerpt(before[key], after[key]));
+  const kept = Object.keys(after).filter((key) => key !== oldGap);
+  return kept.every((key) => Object.hasOwn(before, key) && isOldExcerpt(before[key], after[key]));
 }
 
 function isPartOf(before: readonly Field[], after: readonly Field[]): boolean {
-  const kept = after.filter((item) => typeof item !== "string" || !item.startsWith(gap));
+  const kept = after.filter((item) => typeof item !== "string" || !item.startsWith(oldGap));
   let from = 0;
   return kept.every((item) => {
-    const at = before.findIndex((old, index) => index >= from && isExcerpt(old, item));
+    const at = before.findIndex((old, index) => index >= from && isOldExcerpt(old, item));
     from = at + 1;
     return at >= 0;
   });

@@ -1,0 +1,21 @@
+/** A text of a message that may be shortened, and where it is. */
+
+import type { Voice } from "./mention-weights.ts";
+import type { TextPieces } from "./text-pieces.ts";
+
+/** The position of a text. */
+export interface SlotPlace {
+  readonly message: number;
+  readonly part: number;
+  /** Index of the part inside a tool result. */
+  readonly inner?: number;
+  /** The text is a string in the arguments of a call. It begins and ends at these offsets, quotes included. */
+  readonly argument?: readonly [start: number, end: number];
+}
+
+export interface PlacedText {
+  readonly place: SlotPlace;
+  readonly voice: Voice;
+  readonly textPieces: TextPieces;
+  readonly isExact: boolean;
+}

@@ -1,0 +1,88 @@
+/** What the agent did: its calls in order, with what came of each. */
+
+import type { ToolResultPart } from "../../message/message.ts";
+import type { OwnEffects, VisibleMessage } from "../../message/strategy.ts";
+import { storyTexts } from "../../text/for-models.ts";
+import { type CommandOutcome, outcomeOf, resultsByCall } from "../evidence/commands.ts";
+import { errorsIn } from "../evidence/errors.ts";
+import { type Deed, deedOf } from "./effects.ts";
+import { loggedMessage } from "./requests.ts";
+
+/** A call and what came of it. */
+export interface Act {
+  /** Index and number of the message. */
+  readonly message: number;
+  readonly number: number;
+  readonly deed: Deed;
+  readonly outcome: CommandOutcome | undefined;
+  /** What a failed call reported. */
+  readonly error: string | undefined;
+}
+
+/** The calls from the message with the index `from` on. */
+export function readActs(
+  messages: readonly VisibleMessage[],
+  from: number,
+  effects: OwnEffects = {},
+): readonly Act[] {
+  const logged = messages.map((visible) => ({
+    message: loggedMessage(visible),
+    number: visible.number,
+  }));
+  const results = resultsByCall(logged);
+  return logged.flatMap(({ message, number }, index): readonly Act[] => {
+    if (index < from || message.role !== "assistant") return [];
+    return message.parts.flatMap((part): readonly Act[] => {
+      const deed = part.kind === "tool-call" ? deedOf(part, effects) : undefined;
+      if (part.kind !== "tool-call" || deed === undefined) return [];
+      const result = results.get(part);
+      const outcome = result === undefined ? undefined : outcomeOfDeed(result, deed);
+      const text = result?.content.map((one) => (one.kind === "text" ? one.text : "")).join("\n");
+      const isWrong = outcome !== undefined && outcome !== "ok";
+      const [error] = isWrong ? errorsIn((text ?? "").split("\n"), true) : [];
+      return [{ message: index, number, deed, outcome, error }];
+    });
+  });
+}
+
+const readingVerbs = new Set(["read", "listed", "searched for", "fetched"]);
+
+/** If a tool shows a file or a page, errors in it are no errors of the call. */
+function outcomeOfDeed(result: ToolResultPart, { verb, object }: Deed): CommandOutcome {
+  if (readingVerbs.has(verb)) return result.isError ? "failed" : "ok";
+  return outcomeOf(result, object.replace(/^`/, ""));
+}
+
+export function hasFailed({ outcome }: Act): boolean {
+  return outcome !== undefined && outcome !== "ok";
+}
+
+const longestHappening = 170;
+
+/** What happened in a run of messages, in one sentence: `read a.ts, b.ts; ran npm test, which failed`. */
+export function happeningIn(acts: readonly Act[]): string {
+  const byVerb = new Map<string, string[]>();
+  for (const act of acts) {
+    const { deed } = act;
+    const objects = byVerb.get(deed.verb) ?? [];
+    byVerb.set(deed.verb, objects);
+    const object = hasFailed(act) ? storyTexts.failedCall(deed.object) : deed.object;
+    if (!objects.includes(object)) objects.push(object);
+  }
+  const phrases: string[] = [];
+  let characters = 0;
+  let leftOut = 0;
+  for (const [verb, objects] of byVerb) {
+    const fitting: string[] = [];
+    for (const object of objects) {
+      if (characters + object.length > longestHappening) leftOut++;
+      else {
+        fitting.push(object);
+        characters += object.length + 2;
+      }
+    }
+    if (fitting.length > 0) phrases.push(storyTexts.changed(verb, fitting));
+  }
+  if (leftOut > 0) phrases.push(storyTexts.moreCalls(leftOut));
+  return phrases.join("; ");
+}

@@ -1,0 +1,89 @@
+/** The user's requests, and the words with which the agent ended its work on each of them. */
+
+import type { Message } from "../../message/message.ts";
+import type { VisibleConversation, VisibleMessage } from "../../message/strategy.ts";
+import { isSpoken } from "../units/head.ts";
+
+export interface Request {
+  /** Index of the user's message. */
+  readonly message: number;
+  /**
+   * Index of the agent's closing words: its last message before the next request, if that message makes no call. If the user spoke
+   * again before the agent had finished, the closing words of the next request are the outcome of both.
+   */
+  readonly outcome?: number;
+  /** Set if the view no longer shows what came after the request, so nobody can tell its outcome. */
+  readonly isLeftOut?: true;
+}
+
+/** The message as it is in the log, even if the view shows less of it. */
+export function loggedMessage({ message, original }: VisibleMessage): Message {
+  return original?.message ?? message;
+}
+
+/** The words of the user or of the agent in a message, without results of tools and without reasoning. */
+export function wordsOf({ parts }: Message): string {
+  return parts.flatMap((part) => (part.kind === "text" ? [part.text] : [])).join("\n");
+}
+
+/** All requests from `from` on, in order. The newest request has no outcome: it is open. */
+export function requestsIn(
+  { messages, summary }: Pick<VisibleConversation, "messages" | "summary">,
+  from: number,
+): readonly Request[] {
+  const asked = [...messages.keys()].filter((index) => index >= from && isRequest(messages[index]));
+  const isHidden = hiddenRequests(summary);
+  const found: Request[] = [];
+  for (const [order, message] of [...asked.entries()].toReversed()) {
+    const next = asked[order + 1];
+    found.unshift(next === undefined ? { message } : closed(message, next));
+  }
+  return found;
+
+  function closed(message: number, next: number): Request {
+    const last = next - 1;
+    const isCut = hasGap(messages, message, next);
+    const isCertain =
+      messages[next]?.isAfterGap !== true &&
+      !(isCut && isHidden(messages[message]?.number ?? 0, messages[last]?.number ?? 0));
+    if (isCertain && isClosing(messages[last])) return { message, outcome: last };
+    if (isCut) return { message, isLeftOut: true };
+    const { outcome } = found[0] ?? {};
+    return outcome === undefined ? { message } : { message, outcome };
+  }
+}
+
+/** Whether the view leaves something out between two messages. */
+function hasGap(messages: readonly VisibleMessage[], first: number, last: number): boolean {
+  return messages.slice(first + 1, last + 1).some(({ isAfterGap }) => isAfterGap === true);
+}
+
+const toldRequest = /^- #(\d{1,9}) (?:asked|said):/gm;
+const countedRequests = /^- \d{1,9} earlier requests? \(#(\d{1,9})–#(\d{1,9})\)/gm;
+
+/** Whether the story so far tells of a request between two message numbers. */
+function hiddenRequests(summary = ""): (after: number, before: number) => boolean {
+  const told = [...summary.matchAll(toldRequest)].map(([, number]) => Number(number));
+  const counted = [...summary.matchAll(countedRequests)].map(
+    ([, first, last]) => [Number(first), Number(last)] as const,
+  );
+  return (after, before) =>
+    told.some((number) => after < number && number < before) ||
+    counted.some(([first, last]) => first < before && after < last);
+}
+
+function isRequest(visible: VisibleMessage | undefined): boolean {
+  if (visible === undefined) return false;
+  const message = loggedMessage(visible);
+  return isSpoken(message) && wordsOf(message).trim() !== "";
+}
+
+function isClosing(visible: VisibleMessage | undefined): boolean {
+  if (visible === undefined) return false;
+  const { role, parts } = loggedMessage(visible);
+  return (
+    role === "assistant" &&
+    parts.every(({ kind }) => kind !== "tool-call") &&
+    parts.some((part) => part.kind === "text" && /[\p{L}\p{N}]/u.test(part.text))
+  );
+}

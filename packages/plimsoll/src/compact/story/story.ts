@@ -1,0 +1,321 @@
+/**
+ * The story so far: the text after the head that says what the view no longer shows. It quotes the user's rules, has a line for
+ * each request with its outcome, names what the agent changed, and what still fails. Every line names its messages.
+ *
+ * A later compaction reads the lines back (`earlier`), keeps them as they are, and adds the lines of what leaves now.
+ */
+
+import { withoutHandles } from "../../message/handle.ts";
+import type { CountTokens, VisibleConversation, VisibleMessage } from "../../message/strategy.ts";
+import { storyTexts } from "../../text/for-models.ts";
+import { sentencesIn } from "../../text/sentences.ts";
+import type { Fact } from "../evidence/evidence.ts";
+import { clean, plain, quoted, shortened } from "../evidence/safe-text.ts";
+import { formatSummary, type Item, lineOf, parseSummary, type Section } from "../summary/format.ts";
+import { itemOf } from "../summary/summary.ts";
+import { type Act, hasFailed } from "./acts.ts";
+import { loggedMessage, type Request, requestsIn, wordsOf } from "./requests.ts";
+
+export interface StoryTask {
+  readonly conversation: Pick<VisibleConversation, "messages" | "summary">;
+  /** All calls of the agent. */
+  readonly acts: readonly Act[];
+  /** Index of the first message after the head. */
+  readonly from: number;
+  /** Whether the view still shows the message. */
+  readonly isShown: (message: number) => boolean;
+  /** By the index of a request: the words of it that the story must quote, because the view does not show them. */
+  readonly quoted: ReadonlyMap<number, string>;
+  /** The user's rules that the view no longer shows. */
+  readonly rules: readonly Fact[];
+  /** Maximum number of tokens for all lines. Rules and changes may take up to twice as many. */
+  readonly tokens: number;
+  readonly count: CountTokens;
+  /** The story so far, from an earlier compaction. */
+  readonly earlier?: string | undefined;
+}
+
+export function storyOf(task: StoryTask): string {
+  const { acts } = task;
+  const earlier = readStory(task.earlier ?? "");
+  const known = (section: Section): readonly Item[] =>
+    earlier.own.filter((item) => item.section === section);
+  const rules = distinct([...known("Rules"), ...task.rules.map(itemOf)]);
+  const failures = [...stillOpen(known("Open"), acts), ...openFailures(acts, task)];
+  const changed = [...known("Changed"), ...changes(acts, task)];
+  const requests = requestItems(task);
+  const done = [...known("Done"), ...requests.filter(({ section }) => section === "Done")];
+  const open = requests.filter(({ section }) => section === "Open");
+  const { others } = earlier;
+  return fitted(task, { rules, failures, changed, done, others, quoted: quotedItems(task), open });
+}
+
+const ownSections: ReadonlySet<string> = new Set(["Rules", "Open", "Changed", "Done"]);
+
+/**
+ * The lines of an earlier story. Those in the sections of a story stay as they are, also if they go on over several lines. Lines of
+ * other sections are from a summary that a model wrote, or from an older version.
+ */
+function readStory(story: string): {
+  readonly own: readonly Item[];
+  readonly others: readonly Item[];
+} {
+  const own: OpenItem[] = [];
+  const rest: string[] = [];
+  let section: Section | undefined;
+  for (const line of withoutHandles(story).split("\n")) {
+    const [, title] = /^## (\w+)$/.exec(line) ?? [];
+    if (title !== undefined) section = ownSections.has(title) ? (title as Section) : undefined;
+    if (section === undefined) rest.push(line);
+    else if (title === undefined && line.trim() !== "") addLine(own, section, line);
+  }
+  return { own, others: parseSummary(rest.join("\n")) };
+}
+
+/** An item that may go on in the next line. */
+type OpenItem = Item & { text: string };
+
+function addLine(items: OpenItem[], section: Section, line: string): void {
+  const last = items.at(-1);
+  const [, number, text] = /^- (?:#(\d{1,9}) )?(.*)$/.exec(line) ?? [];
+  if (text === undefined && last?.section === section) {
+    last.text += `\n${line}`;
+    return;
+  }
+  const place = number === undefined ? {} : { number: Number(number) };
+  items.push({ section, isData: false, text: text ?? line, ...place });
+}
+
+function distinct(items: readonly Item[]): readonly Item[] {
+  const byText = new Map(items.toReversed().map((item) => [plain(item.text), item]));
+  return items.filter((item) => byText.get(plain(item.text)) === item);
+}
+
+/** The failures of an earlier story, without those that the agent has tried again since. */
+function stillOpen(known: readonly Item[], acts: readonly Act[]): readonly Item[] {
+  const tried = [...new Set(acts.map(({ deed }) => storyTexts.failed(deedText(deed), "")))];
+  return known.filter(
+    ({ text }) =>
+      text.startsWith(storyTexts.failed("", "")) &&
+      !tried.some((failure) => text === failure || text.startsWith(`${failure}: `)),
+  );
+}
+
+function deedText({ verb, object }: Act["deed"]): string {
+  return `${verb} ${object}`;
+}
+
+/** Number of failures that the story names, newest first. */
+const mostFailures = 4;
+const longestError = 160;
+
+/** Commands that only look at something. If they fail, nothing is left to do. */
+const showing =
+  /^`(?:cat|nl|head|tail|less|ls|pwd|find|grep|rg|ag|tree|wc|which|sed -n|git (?:log|show|status|diff|blame))\b/;
+
+/** Commands that failed and did not succeed later, unless the view shows them. */
+function openFailures(acts: readonly Act[], { isShown }: StoryTask): readonly Item[] {
+  const last = new Map<string, Act>();
+  for (const act of acts) last.set(act.deed.key, act);
+  return [...last.values()]
+    .filter((act) => hasFailed(act) && !isShown(act.message))
+    .filter(
+      ({ deed }) =>
+        deed.isEffect ||
+        deed.verb === "called" ||
+        (deed.verb === "ran" && !showing.test(deed.object)),
+    )
+    .slice(-mostFailures)
+    .map(({ deed, error, number }) => {
+      const report = error === undefined ? "" : quoted(shortened(error, longestError));
+      const text = storyTexts.failed(deedText(deed), report);
+      return { section: "Open", number, isData: false, text };
+    });
+}
+
+/** Changes that the view no longer shows: a line for each verb, with the objects in order. */
+function changes(acts: readonly Act[], { isShown }: StoryTask): readonly Item[] {
+  const byVerb = new Map<string, Map<string, number[]>>();
+  for (const act of acts) {
+    const { deed, number, message } = act;
+    if (!deed.isEffect || isShown(message)) continue;
+    // Failures have a section of their own.
+    if (hasFailed(act)) continue;
+    const { verb } = deed;
+    const objects = byVerb.get(verb) ?? new Map<string, number[]>();
+    byVerb.set(verb, objects);
+    objects.set(deed.object, [...(objects.get(deed.object) ?? []), number]);
+  }
+  return [...byVerb].flatMap(([verb, objects]) => changeLines(verb, [...objects]));
+}
+
+const objectsPerLine = 6;
+const numbersPerObject = 3;
+
+function changeLines(
+  verb: string,
+  objects: readonly (readonly [string, readonly number[]])[],
+): readonly Item[] {
+  const lines: Item[] = [];
+  for (let at = 0; at < objects.length; at += objectsPerLine) {
+    const named = objects
+      .slice(at, at + objectsPerLine)
+      .map(([object, numbers]) => `${object} (${numbersOf(numbers)})`);
+    lines.push({ section: "Changed", isData: false, text: storyTexts.changed(verb, named) });
+  }
+  return lines;
+}
+
+function numbersOf(numbers: readonly number[]): string {
+  const shown = numbers.length > numbersPerObject ? [numbers[0], numbers.at(-1)] : numbers;
+  return shown.map((number) => `#${number}`).join(numbers.length > numbersPerObject ? " … " : ", ");
+}
+
+const longestRequest = 140;
+const longestOutcome = 200;
+
+/** A line for each request that the view no longer shows. The newest request is open, all others are done. */
+function requestItems({ conversation, from, isShown, quoted: words }: StoryTask): readonly Item[] {
+  const { messages } = conversation;
+  const requests = requestsIn(conversation, from);
+  return requests.flatMap((request): readonly Item[] => {
+    const asked = messages[request.message];
+    if (asked === undefined || isShown(request.message) || words.has(request.message)) return [];
+    const begin = firstSentence(wordsOf(loggedMessage(asked)), longestRequest);
+    if (begin === "") return [];
+    const section = request === requests.at(-1) ? "Open" : "Done";
+    const text = requestText(begin, request, messages, section);
+    return [{ section, number: asked.number, isData: false, text }];
+  });
+}
+
+function requestText(
+  words: string,
+  { outcome, isLeftOut }: Request,
+  messages: readonly VisibleMessage[],
+  section: "Open" | "Done",
+): string {
+  const closing = messages[outcome ?? -1];
+  if (closing !== undefined)
+    return storyTexts.done(words, closing.number, firstWords(closing, longestOutcome));
+  if (isLeftOut === true) return storyTexts.unknownOutcome(words);
+  return section === "Open" ? storyTexts.open(words) : storyTexts.said(words);
+}
+
+function firstWords(closing: VisibleMessage, longest: number): string {
+  return firstSentence(wordsOf(loggedMessage(closing)), longest);
+}
+
+const longestShortOutcome = 90;
+/** If the story may have fewer tokens than this, it says only where the answer to a quoted request is. */
+const roomForOutcomes = 90;
+
+/** Requests in the user's own words, on lines of their own, with a short outcome. */
+function quotedItems({
+  conversation,
+  from,
+  isShown,
+  quoted: quotations,
+  tokens,
+}: StoryTask): readonly Item[] {
+  const { messages } = conversation;
+  return requestsIn(conversation, from).flatMap(({ message, outcome }): readonly Item[] => {
+    const [asked, closing] = [messages[message], messages[outcome ?? -1]];
+    const words = quotations.get(message);
+    if (asked === undefined || words === undefined || isShown(message)) return [];
+    // A line that begins like an item or a heading would end this item when the story is read back.
+    const shown = withoutHandles(words)
+      .trim()
+      .replaceAll(/^(?=- |## )/gm, " ");
+    const end =
+      closing === undefined || tokens < roomForOutcomes
+        ? ""
+        : firstWords(closing, longestShortOutcome);
+    const text = storyTexts.quoted(shown, closing?.number, end);
+    return [{ section: "Done", number: asked.number, isData: false, text }];
+  });
+}
+
+/** The first sentence that has at least three words, or the first one. */
+function firstSentence(text: string, longest: number): string {
+  const sentences = sentencesIn(text.slice(0, 2_000)).map(clean);
+  const told = sentences.find((one) => one.split(/\s+/).length > 2) ?? sentences[0] ?? "";
+  const whole = shortened(told, longest);
+  return whole === told ? whole : `${whole} …`;
+}
+
+interface Parts {
+  readonly rules: readonly Item[];
+  readonly failures: readonly Item[];
+  readonly changed: readonly Item[];
+  readonly done: readonly Item[];
+  readonly quoted: readonly Item[];
+  /** The newest request, if the view does not show it. */
+  readonly open: readonly Item[];
+  /** Lines of other sections, from a summary that a model wrote or from an older version. */
+  readonly others: readonly Item[];
+}
+
+/** Takes the lines in the order of their importance until the room is used up, and counts the lines that it leaves out. */
+function fitted({ tokens, count }: StoryTask, parts: Parts): string {
+  let left = tokens;
+  const taken: Item[] = [];
+  const take = (items: readonly Item[], most: number): readonly Item[] => {
+    const leftOut: Item[] = [];
+    for (const item of items) {
+      const cost = count(`${lineOf(item)}\n`);
+      if (isCounted(item) || cost > most - (tokens - left)) leftOut.push(item);
+      else {
+        left -= cost;
+        taken.push(item);
+      }
+    }
+    return leftOut;
+  };
+  const rules = take(parts.rules.toReversed(), tokens * 2);
+  take(parts.failures.toReversed(), tokens * 2);
+  const changed = take(parts.changed.toReversed(), tokens * 2);
+  const done = take(parts.done.toReversed(), tokens);
+  take(parts.others.toReversed(), tokens);
+  const rest = [...countedRules(rules), ...countedChanges(changed), ...countedRequests(done)];
+  return formatSummary([...taken.toReversed(), ...parts.quoted, ...parts.open, ...rest]);
+}
+
+/** A line that counts other lines, from an earlier story. */
+const countedLine =
+  /^(\d{1,9}) (?:more rules?|more lines? of changes|earlier requests?)(?: \(#(\d+)–#(\d+)\))?$/;
+
+function isCounted({ text, number }: Item): boolean {
+  return number === undefined && countedLine.test(text);
+}
+
+/** Number of lines that these items stand for. */
+function amountOf(items: readonly Item[]): number {
+  return items.reduce((sum, { text }) => sum + Number(countedLine.exec(text)?.[1] ?? 1), 0);
+}
+
+function countedRules(items: readonly Item[]): readonly Item[] {
+  const amount = amountOf(items);
+  if (amount === 0) return [];
+  return [{ section: "Rules", isData: false, text: storyTexts.moreRules(amount) }];
+}
+
+function countedChanges(items: readonly Item[]): readonly Item[] {
+  const amount = amountOf(items);
+  if (amount === 0) return [];
+  return [{ section: "Changed", isData: false, text: storyTexts.moreChanges(amount) }];
+}
+
+function countedRequests(items: readonly Item[]): readonly Item[] {
+  const amount = amountOf(items);
+  if (amount === 0) return [];
+  const numbers = items.flatMap(({ number, text }) => {
+    const [, , first, last] = countedLine.exec(text) ?? [];
+    return number === undefined
+      ? [first, last].flatMap((end) => (end ? [Number(end)] : []))
+      : [number];
+  });
+  const [first, last] = [Math.min(...numbers), Math.max(...numbers)];
+  const text = storyTexts.earlierRequests(amount, first, last);
+  return [{ section: "Done", isData: false, text }];
+}
