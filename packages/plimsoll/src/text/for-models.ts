@@ -259,6 +259,11 @@ export function excerptNotice(
 }
 
 /** Lines of the story so far: what the view no longer shows. */
+interface MessageNumbers {
+  readonly first: number;
+  readonly last: number;
+}
+
 export const storyTexts = {
   /** A request, and the first sentence of the answer. */
   done: (request: string, answer: number, outcome: string): string =>
@@ -275,6 +280,14 @@ export const storyTexts = {
   failed: (what: string, error: string): string =>
     `failed: ${what}${error === "" ? "" : `: ${error}`}`,
   changed: (verb: string, objects: readonly string[]): string => `${verb} ${objects.join(", ")}`,
+  /** Changes that there is no room to name one by one. */
+  changedMany: (verb: string, what: string, { first, last }: MessageNumbers): string =>
+    `${verb} ${what} (${first === last ? `#${first}` : `#${first}–#${last}`})`,
+  changedFiles: (count: number, folder: string): string =>
+    `${counted(count, "file")}${folder === "" ? "" : ` under ${folder}`}`,
+  commands: (count: number): string => counted(count, "command"),
+  packages: (count: number): string => counted(count, "package"),
+  manyChanges: (count: number): string => counted(count, "change"),
   moreRules: (count: number): string => counted(count, "more rule"),
   moreChanges: (count: number): string => `${counted(count, "more line")} of changes`,
   earlierRequests: (count: number, from: number, to: number): string =>

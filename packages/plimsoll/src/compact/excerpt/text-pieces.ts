@@ -98,7 +98,8 @@ function renderLines(
   { pieces }: TextPieces,
   { isKept, reference, isArgument = false }: PiecesRendering,
 ): string {
-  const kept = pieces.flatMap((piece, index) => (isKept(index) ? [{ piece, index }] : []));
+  const isShown = isArgument ? isKept : withSmallGaps(pieces, { isKept, reference });
+  const kept = pieces.flatMap((piece, index) => (isShown(index) ? [{ piece, index }] : []));
   let where = reference;
   const mark: Mark = (lines) => {
     if (isArgument) return cutTexts.argument(lines, reference);
@@ -114,6 +115,26 @@ function renderLines(
     out += joint(before?.piece, behind?.piece, between, mark) + words;
   }
   return out;
+}
+
+/** Also shows the pieces in gaps that take no more tokens than a mark would, because a mark must be cheaper than what it hides. */
+function withSmallGaps(
+  pieces: readonly Piece[],
+  { isKept, reference }: PiecesRendering,
+): PiecesRendering["isKept"] {
+  const shown = pieces.map((_, index) => isKept(index));
+  let where = reference;
+  for (let first = shown.indexOf(false); first >= 0; ) {
+    const next = shown.indexOf(true, first);
+    const end = next < 0 ? pieces.length : next;
+    const gap = pieces.slice(first, end).filter((piece) => !isBlank(piece));
+    const tokens = gap.reduce((sum, { text }) => sum + estimateTokens(text) + 1, 0);
+    if (tokens <= estimateTokens(cutTexts.excerptLines(gap.length, where)))
+      shown.fill(true, first, end);
+    else where = "";
+    first = shown.indexOf(false, end);
+  }
+  return (index) => shown[index] === true;
 }
 
 /** Writes the mark for a number of missing lines, or for a missing part of one line if the number is 0. */

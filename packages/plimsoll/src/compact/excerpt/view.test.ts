@@ -155,14 +155,24 @@ function unanswered(view: View): readonly string[] {
 }
 
 /** Changes that are neither shown nor named anywhere. */
+/** A line that counts changes instead of naming them. */
+const groupOfChanges =
+  /^- \w+ (?:\d+ (?:files?|commands?|packages?|changes?)|[\w-]+(?:, [\w-]+)*)[^(\n]* \(#(\d+)(?:–#(\d+))?\)\]?$/gm;
+
 function unnamed(view: View): readonly string[] {
   const { before, conversation } = view;
   const shown = new Set(conversation.messages.map(({ number }) => number));
   const told = ownTexts(view);
-  const isCounted = /\d+ more (?:lines? of changes|calls?)/.test(told);
+  const hasUnnamedCalls = /\d+ more calls?/.test(told);
+  const groups = [...told.matchAll(groupOfChanges)].map(([, first, last = first]) => [
+    Number(first),
+    Number(last),
+  ]);
+  const isCounted = (number: number): boolean =>
+    hasUnnamedCalls || groups.some(([first = 0, last = 0]) => first <= number && number <= last);
   return readActs(before.messages, headLength(before))
     .filter(({ deed, number }) => deed.isEffect && !shown.has(number))
-    .filter(({ deed }) => !told.includes(deed.object) && !isCounted)
+    .filter(({ deed, number }) => !told.includes(deed.object) && !isCounted(number))
     .map(({ deed, number }) => `#${number} ${deed.verb} ${deed.object}`);
 }
 
@@ -493,7 +503,7 @@ describe("whatever the conversation is", () => {
     ]).flat();
     const view = await expectGoodView([user("Set all berths."), ...tiny, user("So?")], 0.1);
     expect(story(view)).toMatch(/\d+ earlier requests \(#1–#\d+\)/);
-    expect(story(view)).toMatch(/\d+ more lines of changes/);
+    expect(story(view)).toMatch(/^- called set_berth \(#\d+–#\d+\)/m);
   });
 
   test("tools that lie about what they do", async () => {

@@ -236,7 +236,7 @@ const simpleCommands: readonly (readonly [verb: string, pattern: RegExp])[] = [
   ],
 ];
 const changingCommand =
-  /^(?:git (?:commit|push|checkout|reset|apply|stash|merge|rebase|revert|add|restore)|patch|chmod|chown|ln|kill|docker (?:run|rm|build)|kubectl (?:apply|delete)|terraform apply|(?:npm|pnpm|yarn) (?:install|i|ci|publish)|(?:sed|perl)\s(?:.*\s)?-\w*i|find\s.*\s-delete|curl\s.*-X\s?(?:POST|PUT|PATCH|DELETE)|(?:insert into|update|delete from|drop|create|alter|truncate)(?=\s))\b/i;
+  /^(?:git (?:commit|push|checkout|reset|apply|stash|merge|rebase|revert|restore)|patch|chmod|chown|ln|kill|docker (?:run|rm|build)|kubectl (?:apply|delete)|terraform apply|(?:npm|pnpm|yarn) (?:install|i|ci|publish)|(?:sed|perl)\s(?:.*\s)?-\w*i|find\s.*\s-delete|curl\s.*-X\s?(?:POST|PUT|PATCH|DELETE)|(?:insert into|update|delete from|drop|create|alter|truncate)(?=\s))\b/i;
 const scriptWrites =
   /\.write_text\(|\bopen\(\s*["']([^"'\n]{1,80})["']\s*,\s*["'][wa]|\bwriteFile(?:Sync)?\(\s*["']([^"'\n]{1,80})["']/;
 
@@ -257,6 +257,9 @@ function showQuoted(script: string): string {
   );
 }
 
+/** Two commits with different messages try the same thing. */
+const commitMessage = /(?<=\bgit commit\b.*)\s(?:-a?m|--message)[= ](?:"[^"]*"?|'[^']*'?|\S+)/g;
+
 /** Words before a command that do not change what it does. */
 const commandPrefix =
   /^(?:(?:sudo|time|nohup|env|do|then|else|xargs(?:\s+-\S+)*|[A-Za-z_]\w*=\S*|[({!])\s+)+/;
@@ -276,7 +279,8 @@ function commandDeed(script: string, call: ToolCallPart, own: OwnEffects): Unkey
     written !== null || isOwn === true || commands.some((one) => changingCommand.test(one));
   const told = parts.filter((part) => part !== "" && !/^(?:cd|source|export|set)\b/.test(part));
   const words = clean(showQuoted(told.join("; "))) || clean(call.name);
-  return { verb: "ran", object: quoted(shortened(words, longestCommand)), isEffect };
+  const object = quoted(shortened(words, longestCommand));
+  return { verb: "ran", object, isEffect, key: `ran ${words.replaceAll(commitMessage, "")}` };
 }
 
 /** The first change among these commands that has an object. */

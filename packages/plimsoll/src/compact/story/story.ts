@@ -8,12 +8,13 @@
 import { withoutHandles } from "../../message/handle.ts";
 import type { CountTokens, VisibleConversation, VisibleMessage } from "../../message/strategy.ts";
 import { storyTexts } from "../../text/for-models.ts";
-import { sentencesIn } from "../../text/sentences.ts";
 import type { Fact } from "../evidence/evidence.ts";
-import { clean, plain, quoted, shortened } from "../evidence/safe-text.ts";
+import { plain, quoted, shortened } from "../evidence/safe-text.ts";
 import { formatSummary, type Item, lineOf, parseSummary, type Section } from "../summary/format.ts";
 import { itemOf } from "../summary/summary.ts";
 import { type Act, hasFailed } from "./acts.ts";
+import { type ChangeLine, changeLines, groupedChanges } from "./changes.ts";
+import { gistOf } from "./gist.ts";
 import { loggedMessage, type Request, requestsIn, wordsOf } from "./requests.ts";
 
 export interface StoryTask {
@@ -42,7 +43,7 @@ export function storyOf(task: StoryTask): string {
     earlier.own.filter((item) => item.section === section);
   const rules = distinct([...known("Rules"), ...task.rules.map(itemOf)]);
   const failures = [...stillOpen(known("Open"), acts), ...openFailures(acts, task)];
-  const changed = [...known("Changed"), ...changes(acts, task)];
+  const changed = [...known("Changed"), ...changeLines(acts, task.isShown)];
   const requests = requestItems(task);
   const done = [...known("Done"), ...requests.filter(({ section }) => section === "Done")];
   const open = requests.filter(({ section }) => section === "Open");
@@ -111,7 +112,7 @@ const longestError = 160;
 
 /** Commands that only look at something. If they fail, nothing is left to do. */
 const showing =
-  /^`(?:cat|nl|head|tail|less|ls|pwd|find|grep|rg|ag|tree|wc|which|sed -n|git (?:log|show|status|diff|blame))\b/;
+  /^`(?:cat|nl|head|tail|less|ls|pwd|find|grep|rg|ag|tree|wc|which|sed -n|git (?:log|show|status|diff|blame)|gh \w+ (?:view|list|checks|diff))\b|; (?:grep|rg|head|tail|wc)\b[^;]*`$/;
 
 /** Commands that failed and did not succeed later, unless the view shows them. */
 function openFailures(acts: readonly Act[], { isShown }: StoryTask): readonly Item[] {
@@ -133,44 +134,6 @@ function openFailures(acts: readonly Act[], { isShown }: StoryTask): readonly It
     });
 }
 
-/** Changes that the view no longer shows: a line for each verb, with the objects in order. */
-function changes(acts: readonly Act[], { isShown }: StoryTask): readonly Item[] {
-  const byVerb = new Map<string, Map<string, number[]>>();
-  for (const act of acts) {
-    const { deed, number, message } = act;
-    if (!deed.isEffect || isShown(message)) continue;
-    // Failures have a section of their own.
-    if (hasFailed(act)) continue;
-    const { verb } = deed;
-    const objects = byVerb.get(verb) ?? new Map<string, number[]>();
-    byVerb.set(verb, objects);
-    objects.set(deed.object, [...(objects.get(deed.object) ?? []), number]);
-  }
-  return [...byVerb].flatMap(([verb, objects]) => changeLines(verb, [...objects]));
-}
-
-const objectsPerLine = 6;
-const numbersPerObject = 3;
-
-function changeLines(
-  verb: string,
-  objects: readonly (readonly [string, readonly number[]])[],
-): readonly Item[] {
-  const lines: Item[] = [];
-  for (let at = 0; at < objects.length; at += objectsPerLine) {
-    const named = objects
-      .slice(at, at + objectsPerLine)
-      .map(([object, numbers]) => `${object} (${numbersOf(numbers)})`);
-    lines.push({ section: "Changed", isData: false, text: storyTexts.changed(verb, named) });
-  }
-  return lines;
-}
-
-function numbersOf(numbers: readonly number[]): string {
-  const shown = numbers.length > numbersPerObject ? [numbers[0], numbers.at(-1)] : numbers;
-  return shown.map((number) => `#${number}`).join(numbers.length > numbersPerObject ? " … " : ", ");
-}
-
 const longestRequest = 140;
 const longestOutcome = 200;
 
@@ -181,7 +144,7 @@ function requestItems({ conversation, from, isShown, quoted: words }: StoryTask)
   return requests.flatMap((request): readonly Item[] => {
     const asked = messages[request.message];
     if (asked === undefined || isShown(request.message) || words.has(request.message)) return [];
-    const begin = firstSentence(wordsOf(loggedMessage(asked)), longestRequest);
+    const begin = gistOf(wordsOf(loggedMessage(asked)), longestRequest);
     if (begin === "") return [];
     const section = request === requests.at(-1) ? "Open" : "Done";
     const text = requestText(begin, request, messages, section);
@@ -197,20 +160,22 @@ function requestText(
 ): string {
   const closing = messages[outcome ?? -1];
   if (closing !== undefined)
-    return storyTexts.done(words, closing.number, firstWords(closing, longestOutcome));
+    return storyTexts.done(words, closing.number, outcomeWords(closing, longestOutcome));
   if (isLeftOut === true) return storyTexts.unknownOutcome(words);
   return section === "Open" ? storyTexts.open(words) : storyTexts.said(words);
 }
 
-function firstWords(closing: VisibleMessage, longest: number): string {
-  return firstSentence(wordsOf(loggedMessage(closing)), longest);
+function outcomeWords(closing: VisibleMessage, longest: number): string {
+  return gistOf(wordsOf(loggedMessage(closing)), longest);
 }
 
-const longestShortOutcome = 90;
-/** If the story may have fewer tokens than this, it says only where the answer to a quoted request is. */
-const roomForOutcomes = 90;
+/** An outcome next to a quoted request has this many characters. With less room, the story says only where the answer is. */
+const shortOutcome = { least: 40, most: 120 };
+/** Share of the story for the outcomes of quoted requests. */
+const outcomesShare = 0.5;
+const charactersPerToken = 4;
 
-/** Requests in the user's own words, on lines of their own, with a short outcome. */
+/** Requests in the user's own words, on lines of their own. The newest ones have a short outcome, as far as there is room. */
 function quotedItems({
   conversation,
   from,
@@ -219,35 +184,29 @@ function quotedItems({
   tokens,
 }: StoryTask): readonly Item[] {
   const { messages } = conversation;
-  return requestsIn(conversation, from).flatMap(({ message, outcome }): readonly Item[] => {
+  let room = tokens * outcomesShare * charactersPerToken;
+  const items: Item[] = [];
+  for (const { message, outcome } of requestsIn(conversation, from).toReversed()) {
     const [asked, closing] = [messages[message], messages[outcome ?? -1]];
     const words = quotations.get(message);
-    if (asked === undefined || words === undefined || isShown(message)) return [];
+    if (asked === undefined || words === undefined || isShown(message)) continue;
     // A line that begins like an item or a heading would end this item when the story is read back.
     const shown = withoutHandles(words)
       .trim()
       .replaceAll(/^(?=- |## )/gm, " ");
-    const end =
-      closing === undefined || tokens < roomForOutcomes
-        ? ""
-        : firstWords(closing, longestShortOutcome);
+    const longest = room < shortOutcome.least ? 0 : Math.min(room, shortOutcome.most);
+    const end = closing === undefined || longest === 0 ? "" : outcomeWords(closing, longest);
+    room -= end.length;
     const text = storyTexts.quoted(shown, closing?.number, end);
-    return [{ section: "Done", number: asked.number, isData: false, text }];
-  });
-}
-
-/** The first sentence that has at least three words, or the first one. */
-function firstSentence(text: string, longest: number): string {
-  const sentences = sentencesIn(text.slice(0, 2_000)).map(clean);
-  const told = sentences.find((one) => one.split(/\s+/).length > 2) ?? sentences[0] ?? "";
-  const whole = shortened(told, longest);
-  return whole === told ? whole : `${whole} …`;
+    items.push({ section: "Done", number: asked.number, isData: false, text });
+  }
+  return items.toReversed();
 }
 
 interface Parts {
   readonly rules: readonly Item[];
   readonly failures: readonly Item[];
-  readonly changed: readonly Item[];
+  readonly changed: readonly (Item | ChangeLine)[];
   readonly done: readonly Item[];
   readonly quoted: readonly Item[];
   /** The newest request, if the view does not show it. */
@@ -260,8 +219,8 @@ interface Parts {
 function fitted({ tokens, count }: StoryTask, parts: Parts): string {
   let left = tokens;
   const taken: Item[] = [];
-  const take = (items: readonly Item[], most: number): readonly Item[] => {
-    const leftOut: Item[] = [];
+  const take = <T extends Item>(items: readonly T[], most: number): readonly T[] => {
+    const leftOut: T[] = [];
     for (const item of items) {
       const cost = count(`${lineOf(item)}\n`);
       if (isCounted(item) || cost > most - (tokens - left)) leftOut.push(item);
@@ -300,10 +259,11 @@ function countedRules(items: readonly Item[]): readonly Item[] {
   return [{ section: "Rules", isData: false, text: storyTexts.moreRules(amount) }];
 }
 
-function countedChanges(items: readonly Item[]): readonly Item[] {
-  const amount = amountOf(items);
-  if (amount === 0) return [];
-  return [{ section: "Changed", isData: false, text: storyTexts.moreChanges(amount) }];
+function countedChanges(items: readonly (Item | ChangeLine)[]): readonly Item[] {
+  const grouped = groupedChanges(items.filter((item) => "changes" in item));
+  const amount = amountOf(items.filter((item) => !("changes" in item)));
+  if (amount === 0) return grouped;
+  return [...grouped, { section: "Changed", isData: false, text: storyTexts.moreChanges(amount) }];
 }
 
 function countedRequests(items: readonly Item[]): readonly Item[] {

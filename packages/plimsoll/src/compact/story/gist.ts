@@ -1,0 +1,45 @@
+/** The sentence of a message that says most about it. */
+
+import { sentencesIn } from "../../text/sentences.ts";
+import { clean, shortened } from "../evidence/safe-text.ts";
+
+/** Enough characters of a message to find that sentence. */
+const longestRead = 2_000;
+
+/** Words that agree, praise or thank. They say nothing about the work. */
+const courtesy =
+  /^(?:you['’]re (?:\w+ )?right|(?:that['’]s )?(?:perfect|great|excellent|wonderful|fantastic|awesome|nice)|good (?:question|point|catch|idea|news)|ah|oh|sure|ok(?:ay)?|yes|no problem|thanks?|thank you|done|got it|understood|of course|certainly|absolutely|i (?:see|understand|apologi[sz]e))\b[^:]{0,30}[!.,]?\s*$/i;
+
+/** Fewer words than this hardly say anything. A script without spaces has more letters in a word. */
+const fewestWords = 3;
+const wordsWithoutSpaces = /[\p{Lo}]{6,}/u;
+
+/**
+ * The first sentence that says something about the work. If it announces a list, the beginning of the list belongs to it. A longer
+ * text is cut between words, and ends with "…".
+ */
+export function gistOf(text: string, longest: number): string {
+  const sentences = sentencesIn(text.slice(0, longestRead))
+    .map(clean)
+    .filter((one) => one !== "");
+  const telling = sentences.findIndex(
+    (one) =>
+      (one.split(/\s+/).length >= fewestWords || wordsWithoutSpaces.test(one)) &&
+      !courtesy.test(one),
+  );
+  const from = Math.max(0, telling);
+  let gist = sentences[from] ?? "";
+  for (let next = from + 1; next < sentences.length && announces(gist, longest); next++)
+    gist = `${gist} ${sentences[next]}`;
+  const whole = shortened(gist, longest);
+  return whole === gist ? whole : `${whole} …`;
+}
+
+const listItem = /(?:^|\s)(?:[-*•]|\d{1,2}[.)])\s/;
+
+/** Whether the text ends with a colon, or in the middle of a list that began after a colon, and has room for more. */
+function announces(gist: string, longest: number): boolean {
+  if (gist.length >= longest) return false;
+  const colon = gist.lastIndexOf(":");
+  return gist.endsWith(":") || (colon > 0 && listItem.test(gist.slice(colon)));
+}
