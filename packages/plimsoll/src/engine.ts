@@ -349,6 +349,7 @@ function assemble(parts: Assembly): Assembled {
     targets,
     areas,
     effects: config.effects,
+    usesLearnedWeights: config.learned_weights,
     picture: createPictures({ store, facts, targets, areas, logOf: sessions.byId }),
     sign,
     saver: createLogSaver({

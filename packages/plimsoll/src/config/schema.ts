@@ -278,6 +278,12 @@ export const configSchema = z.strictObject({
     )
     .describe("Topics of a conversation that matter more, or less, than others.")
     .optional(),
+  learned_weights: z
+    .boolean()
+    .describe(
+      "Whether compactions weigh names and numbers by trees that were learned from recorded conversations, instead of weights that were set by hand. Default: false, because the trees are not better on kinds of conversations that they have not seen (`npm run bench:weights`).",
+    )
+    .optional(),
   effects: z
     .strictObject({
       tools: z

@@ -48,6 +48,8 @@ export interface VisibleConversation {
   readonly ownTools?: { readonly readingTool: string; readonly tokens: number };
   /** What else counts as a change, from the configuration. */
   readonly effects?: OwnEffects;
+  /** Whether mentions are weighed by learned trees. From the configuration. */
+  readonly usesLearnedWeights?: boolean;
   /** The summary from an earlier step, if the view contains one. */
   readonly summary?: string;
   /** A summary of the older messages. A model has written it, and Plimsoll has checked it against those messages. */

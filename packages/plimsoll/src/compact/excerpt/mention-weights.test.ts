@@ -1,12 +1,9 @@
 /** Mention weights: what is mentioned where, and what makes it likely to be needed again. */
 
 import { describe, expect, test } from "vitest";
-import {
-  type MentionWeights,
-  readMentionWeights,
-  type Utterance,
-  type Voice,
-} from "./mention-weights.ts";
+import type { Utterance, Voice } from "./mention-counts.ts";
+import { featureNames } from "./mention-features.ts";
+import { type MentionWeights, readMentionWeights } from "./mention-weights.ts";
 
 const MESSAGES = 10;
 
@@ -180,4 +177,29 @@ test("nothing said is an empty ledger", () => {
     [],
     0,
   ]);
+});
+
+describe("learned weights", () => {
+  /** Trees that only ask whether the agent has used the mention. */
+  const trees = {
+    features: featureNames,
+    bias: 0,
+    average: 0.5,
+    trees: [{ nodes: [0, 1, -1, -2], leaves: [3, -3] }],
+  };
+  const utterances = [said(4, "result", "load_line hull_mark"), said(5, "call", "load_line")];
+
+  test("raise a name that they expect to be used, and lower another one", () => {
+    const byHand = readMentionWeights(utterances, frame);
+    const learned = readMentionWeights(utterances, frame, trees);
+    const change = (name: string): number =>
+      weightOf(learned, name) / weightOf(byHand, name) ** 0.5;
+    expect(change("load_line")).toBeCloseTo(Math.sqrt(1 / (1 + Math.exp(-3)) / 0.5), 10);
+    expect(change("hull_mark")).toBeCloseTo(Math.sqrt(1 / (1 + Math.exp(3)) / 0.5), 10);
+  });
+
+  test("leave names of the head without weight", () => {
+    const weights = readMentionWeights([said(0, "user", "load_line"), ...utterances], frame, trees);
+    expect(weightOf(weights, "load_line")).toBe(0);
+  });
 });

@@ -5,21 +5,17 @@
 
 import { type MentionKind, mentionsIn, worthOfStanding } from "../../search/mentions.ts";
 import { tellingWords } from "../../search/words.ts";
-import { alarmOf, isErrorLine } from "../../text/trouble.ts";
-
-/** The source of a text: a call of the agent, the agent's words, the user, a tool result, or anything else. */
-export type Voice = "call" | "agent" | "user" | "result" | "other";
-
-/** A piece of a message, and its source. */
-export interface Utterance {
-  /** Index of the message. */
-  readonly message: number;
-  readonly voice: Voice;
-  readonly text: string;
-}
-
-/** The kinds of mentions, plus "word" for plain words and "news" for lines that report an error or a decision. */
-export type WeightedKind = MentionKind | "word" | "news";
+import { isErrorLine } from "../../text/trouble.ts";
+import { type BoostedTrees, scoreOf } from "./boosted-trees.ts";
+import {
+  countMentions,
+  isAtom,
+  type MentionCount,
+  type Utterance,
+  type Voice,
+  type WeightedKind,
+} from "./mention-counts.ts";
+import { createFeatures } from "./mention-features.ts";
 
 /** Mentions by number. Equal strings have the same number. */
 export interface MentionWeights {
@@ -57,22 +53,30 @@ const newsWeight = 1;
 /** Weight of a plain word. It is so small that it matters only where there is little else. */
 const wordWeight = 0.005;
 
-interface MentionCount {
-  messages: number;
-  last: number;
-  calls: number;
-  isByAgent: boolean;
-  isAsked: boolean;
-  isInError: boolean;
-  isInHead: boolean;
-  /** The smallest number of mentions in any message that contains this mention. */
-  fewest: number;
-}
-
+/** Without `learned`, the weights are those that were set by hand. */
 export function readMentionWeights(
   utterances: readonly Utterance[],
   frame: MentionFrame,
+  learned?: BoostedTrees,
 ): MentionWeights {
+  const { names, kinds, mentions, counts } = readMentions(utterances, frame);
+  const features = learned && createFeatures(utterances, { names, counts, frame });
+  const weights = Float64Array.from(names, (_, number) => {
+    const kind = kinds[number] ?? "number";
+    const byHand = weightOf(kind, counts[number], frame);
+    if (learned === undefined || features === undefined || byHand === 0 || !isAtom(kind))
+      return byHand;
+    return Math.sqrt((byHand * scoreOf(learned, features(number, byHand))) / learned.average);
+  });
+  return { names, kinds, mentions, weights };
+}
+
+/** The mentions of a conversation before they are weighed. */
+export interface Mentions extends Omit<MentionWeights, "weights"> {
+  readonly counts: readonly (MentionCount | undefined)[];
+}
+
+export function readMentions(utterances: readonly Utterance[], frame: MentionFrame): Mentions {
   const numbers = new Map<string, number>();
   const names: string[] = [];
   const kinds: WeightedKind[] = [];
@@ -93,21 +97,8 @@ export function readMentionWeights(
     const news = newsIn(text, voice).map((line) => numberOf(line, "news"));
     return [...own, ...words.map((word) => numberOf(word, "word")), ...news];
   });
-  const mentionCounts = countMentions(utterances, {
-    mentions,
-    kinds,
-    headLength: frame.headLength,
-  });
-  const weights = Float64Array.from(names, (_, number) =>
-    weightOf(kinds[number] ?? "number", mentionCounts[number], frame),
-  );
-  return { names, kinds, mentions, weights };
-}
-
-interface Read {
-  readonly mentions: readonly (readonly number[])[];
-  readonly kinds: readonly WeightedKind[];
-  readonly headLength: number;
+  const counts = countMentions(utterances, { mentions, kinds, headLength: frame.headLength });
+  return { names, kinds, mentions, counts };
 }
 
 /** Matches a line that reports a decision. Lines that report a decision or an error are worth more than the names in them. */
@@ -122,64 +113,8 @@ function newsIn(text: string, voice: Voice): readonly string[] {
   return isNews ? [`\u0001${text.trim().replaceAll(/\d+/g, "0").slice(0, longestNews)}`] : [];
 }
 
-function countMentions(
-  utterances: readonly Utterance[],
-  read: Read,
-): readonly (MentionCount | undefined)[] {
-  const { mentions, kinds, headLength } = read;
-  const crowd = crowdOf(utterances, mentions, kinds);
-  const mentionCounts: (MentionCount | undefined)[] = kinds.map(() => undefined);
-  for (const [index, { message, voice, text }] of utterances.entries()) {
-    const isError = voice === "result" && alarmOf(text) === 3;
-    for (const number of mentions[index] ?? []) {
-      const mention = mentionCounts[number] ?? noMentions();
-      mentionCounts[number] = mention;
-      if (mention.last !== message) mention.messages++;
-      mention.last = message;
-      mention.fewest = Math.min(mention.fewest, crowd.get(message) ?? 1);
-      if (voice === "call") mention.calls++;
-      mention.isByAgent ||= voice === "agent";
-      mention.isAsked ||= voice === "user";
-      mention.isInError ||= isError;
-      mention.isInHead ||= message < headLength;
-    }
-  }
-  return mentionCounts;
-}
-
-function noMentions(): MentionCount {
-  return {
-    messages: 0,
-    last: -1,
-    calls: 0,
-    isByAgent: false,
-    isAsked: false,
-    isInError: false,
-    isInHead: false,
-    fewest: Number.POSITIVE_INFINITY,
-  };
-}
-
-function isAtom(kind: WeightedKind | undefined): boolean {
-  return kind !== "word" && kind !== "news";
-}
-
-/** Number of distinct mentions in each message. */
-function crowdOf(
-  utterances: readonly Utterance[],
-  mentions: Read["mentions"],
-  kinds: Read["kinds"],
-): ReadonlyMap<number, number> {
-  const atomsByMessage = new Map<number, Set<number>>();
-  for (const [index, { message }] of utterances.entries()) {
-    const own = atomsByMessage.get(message) ?? new Set();
-    atomsByMessage.set(message, own);
-    for (const number of mentions[index] ?? []) if (isAtom(kinds[number])) own.add(number);
-  }
-  return new Map([...atomsByMessage].map(([message, own]) => [message, Math.max(1, own.size)]));
-}
-
-function weightOf(
+/** The weight that was set by hand. */
+export function weightOf(
   kind: WeightedKind,
   mention: MentionCount | undefined,
   { startOf }: MentionFrame,

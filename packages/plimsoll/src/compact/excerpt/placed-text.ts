@@ -1,6 +1,6 @@
 /** A text of a message that may be shortened, and where it is. */
 
-import type { Voice } from "./mention-weights.ts";
+import type { Voice } from "./mention-counts.ts";
 import type { TextPieces } from "./text-pieces.ts";
 
 /** The position of a text. */
@@ -16,6 +16,8 @@ export interface SlotPlace {
 export interface PlacedText {
   readonly place: SlotPlace;
   readonly voice: Voice;
+  /** If it is a result: the kind of call that it answers. */
+  readonly source?: string | undefined;
   readonly textPieces: TextPieces;
   readonly isExact: boolean;
 }

@@ -1,19 +1,17 @@
 /** Finds every text that may be shortened (a slot), cuts it into pieces, and finds the mentions in the pieces. */
 
+import { trees } from "../../../data/mention_trees.js";
 import type { Message, Part, ToolCallPart } from "../../message/message.ts";
 import type { VisibleConversation, VisibleMessage } from "../../message/strategy.ts";
 import { type JsonNode, readJson } from "../../text/json-tree.ts";
+import { commandOf } from "../evidence/commands.ts";
 import { isTalk } from "../relevance/task.ts";
 import { requestsIn } from "../story/requests.ts";
 import type { ChoiceUnit, PieceName, Slot } from "./greedy-choice.ts";
 import { leastPieces, outcomePieces, repeatedLines } from "./least-pieces.ts";
 import { estimateTokens } from "./long-lines.ts";
-import {
-  type MentionWeights,
-  readMentionWeights,
-  type Utterance,
-  type Voice,
-} from "./mention-weights.ts";
+import type { Utterance, Voice } from "./mention-counts.ts";
+import { type MentionFrame, type MentionWeights, readMentionWeights } from "./mention-weights.ts";
 import type { PlacedText, SlotPlace } from "./placed-text.ts";
 import { readPieces } from "./text-pieces.ts";
 
@@ -46,15 +44,12 @@ const shortestText = 10;
 const surely = 1.2;
 
 export function readSlots(conversation: VisibleConversation, reading: SlotReading): Slots {
-  const texts = conversation.messages.flatMap((visible, index) => textsOf(visible, index, reading));
-  const { utterances, spans } = utterancesOf(texts);
-  const startOf = [0];
-  for (const { tokens, original } of conversation.messages)
-    startOf.push((startOf.at(-1) ?? 0) + (original?.tokens ?? tokens));
-  const mentionWeights = readMentionWeights(utterances, {
-    startOf,
-    headLength: reading.headLength,
-  });
+  const { texts, utterances, spans, frame } = readTexts(conversation, reading);
+  const mentionWeights = readMentionWeights(
+    utterances,
+    frame,
+    conversation.usesLearnedWeights === true ? trees : undefined,
+  );
   const unitOf = unitIndex(conversation);
   const repeated = repeatedLines(texts);
   const isOnlyTalk = isTalk(conversation);
@@ -74,6 +69,32 @@ export function readSlots(conversation: VisibleConversation, reading: SlotReadin
     ? new Map<number, readonly PieceName[]>()
     : outcomesOf(conversation, slots, { unitOf, headLength: reading.headLength });
   return { slots, mentionWeights, units: unitsOf(conversation, slots, outcomes) };
+}
+
+interface Texts extends Utterances {
+  readonly texts: readonly PlacedText[];
+  readonly frame: MentionFrame;
+}
+
+/** Every text, cut into pieces, and the order in which they were said. */
+export function readTexts(conversation: VisibleConversation, reading: SlotReading): Texts {
+  const calls = new Map<string, string>();
+  const texts = conversation.messages.flatMap((visible, index) => {
+    const { message } = visible.original ?? visible;
+    for (const part of message.parts)
+      if (part.kind === "tool-call") calls.set(part.id, kindOfCall(part));
+    return textsOf(visible, index, { ...reading, calls });
+  });
+  const startOf = [0];
+  for (const { tokens, original } of conversation.messages)
+    startOf.push((startOf.at(-1) ?? 0) + (original?.tokens ?? tokens));
+  return { texts, ...utterancesOf(texts), frame: { startOf, headLength: reading.headLength } };
+}
+
+/** The name of the tool, and the program that a shell runs. */
+function kindOfCall(call: ToolCallPart): string {
+  const command = commandOf(call)?.replace(/^cd \S+ && /, "");
+  return command === undefined ? call.name : `${call.name} ${command.split(/\s/, 1)[0]}`;
 }
 
 interface Finding {
@@ -105,23 +126,26 @@ function outcomesOf(
   return found;
 }
 
+interface Utterances {
+  readonly utterances: readonly Utterance[];
+  readonly spans: readonly (readonly [number, number])[];
+}
+
 /**
  * The pieces of all texts in one list, each piece with the frames around it. A span is the part of this list that belongs to one
  * text.
  */
-function utterancesOf(texts: readonly PlacedText[]): {
-  readonly utterances: readonly Utterance[];
-  readonly spans: readonly (readonly [number, number])[];
-} {
+function utterancesOf(texts: readonly PlacedText[]): Utterances {
   const utterances: Utterance[] = [];
   const spans: (readonly [number, number])[] = [];
-  for (const { textPieces, place, voice } of texts) {
+  for (const { textPieces, place, voice, source } of texts) {
     const from = utterances.length;
     for (const { text, frames } of textPieces.pieces) {
       const around = frames.map((frame) => frame.text).join(" ");
       utterances.push({
         message: place.message,
         voice,
+        source,
         text: around === "" ? text : `${text}\n${around}`,
       });
     }
@@ -178,10 +202,15 @@ function callTokens(slots: readonly PlacedSlot[]): number {
   }, 0);
 }
 
+interface TextReading extends SlotReading {
+  /** By the id of each call so far: its kind. */
+  readonly calls: ReadonlyMap<string, string>;
+}
+
 function textsOf(
   visible: VisibleMessage,
   index: number,
-  reading: SlotReading,
+  reading: TextReading,
 ): readonly PlacedText[] {
   const { message, tokens } = visible.original ?? visible;
   const raw = message.parts.reduce((sum, part) => sum + partEstimate(part), 0);
@@ -191,8 +220,9 @@ function textsOf(
   const voice = voiceOf(message);
   return message.parts.flatMap((part, at): readonly PlacedText[] => {
     const place = { message: index, part: at };
-    const text = (content: string, inner?: number): PlacedText => ({
+    const text = (content: string, inner?: number, source?: string): PlacedText => ({
       place: inner === undefined ? place : { ...place, inner },
+      source,
       voice: inner === undefined ? voice : "result",
       textPieces: readPieces(content, { density, isProse: inner === undefined }),
       isExact: isFixed || estimateTokens(content, density) <= shortestText,
@@ -202,7 +232,9 @@ function textsOf(
         return [text(part.text)];
       case "tool-result":
         return part.content.flatMap((content, inner) =>
-          content.kind === "text" ? [text(content.text, inner)] : [],
+          content.kind === "text"
+            ? [text(content.text, inner, reading.calls.get(part.callId) ?? "")]
+            : [],
         );
       case "tool-call":
         return callTexts(part, { place, density, isFixed, reading });

@@ -170,9 +170,9 @@ function outcomeWords(closing: VisibleMessage, longest: number): string {
 }
 
 /** An outcome next to a quoted request has this many characters. With less room, the story says only where the answer is. */
-const shortOutcome = { least: 40, most: 120 };
+const shortOutcome = { least: 40, most: 100 };
 /** Share of the story for the outcomes of quoted requests. */
-const outcomesShare = 0.5;
+const outcomesShare = 0.35;
 const charactersPerToken = 4;
 
 /** Requests in the user's own words, on lines of their own. The newest ones have a short outcome, as far as there is room. */
@@ -190,17 +190,24 @@ function quotedItems({
     const [asked, closing] = [messages[message], messages[outcome ?? -1]];
     const words = quotations.get(message);
     if (asked === undefined || words === undefined || isShown(message)) continue;
-    // A line that begins like an item or a heading would end this item when the story is read back.
-    const shown = withoutHandles(words)
-      .trim()
-      .replaceAll(/^(?=- |## )/gm, " ");
     const longest = room < shortOutcome.least ? 0 : Math.min(room, shortOutcome.most);
     const end = closing === undefined || longest === 0 ? "" : outcomeWords(closing, longest);
     room -= end.length;
-    const text = storyTexts.quoted(shown, closing?.number, end);
-    items.push({ section: "Done", number: asked.number, isData: false, text });
+    items.push({
+      section: "Done",
+      number: asked.number,
+      isData: false,
+      text: storyTexts.quoted(inItem(words), closing?.number, end),
+    });
   }
   return items.toReversed();
+}
+
+/** A line that begins like an item or a heading would end this item when the story is read back. */
+function inItem(words: string): string {
+  return withoutHandles(words)
+    .trim()
+    .replaceAll(/^(?=- |## )/gm, " ");
 }
 
 interface Parts {

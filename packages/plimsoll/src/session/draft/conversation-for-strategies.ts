@@ -26,6 +26,7 @@ interface SeeingWorld {
   readonly facts: FactsReader;
   readonly areas: readonly PriorityArea[];
   readonly effects?: OwnEffects | undefined;
+  readonly usesLearnedWeights?: boolean | undefined;
   /** Whether removed content is stored. If false, there are no handles. Default: true. */
   readonly hasArchive?: boolean;
 }
@@ -53,6 +54,7 @@ export async function readVisible(
     hasArchive: world.hasArchive !== false,
     weigh: (wanted) => world.facts.weigh(wanted, draft.targets[0].ruler),
     ...(world.effects === undefined ? {} : { effects: world.effects }),
+    ...(world.usesLearnedWeights === true ? { usesLearnedWeights: true } : {}),
     ...ownToolsOf(draft, sized),
     ...summaryOf(sized),
     ...preparedFor(draft),

@@ -21,6 +21,7 @@ export interface CompactionWorld extends Validator {
   readonly areas: readonly PriorityArea[];
   /** Names of tools and commands that change something, in addition to those that Plimsoll knows. */
   readonly effects?: OwnEffects | undefined;
+  readonly usesLearnedWeights?: boolean | undefined;
   readonly store: Pick<Store, "clientSpellingSizes">;
   /** Makes receipts outside this thread. If absent, they are made in this thread. */
   readonly makeReceipt?: (work: ReceiptWork) => Promise<Receipt>;
