@@ -99,6 +99,10 @@ const chapters = {
       [{ count: 4, readResult: "read_result", number: 12, since: 8 }],
     ],
   ],
+  missingOfPassage: [
+    "The last line of a passage that `recall` had to cut",
+    [["1,204", "read_result", 12]],
+  ],
   followingTexts: ["How a reference announces the lines below it (used in the next text)", {}],
   movedResult: [
     "The reference that replaces a result moved out of the window",

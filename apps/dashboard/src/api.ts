@@ -82,8 +82,12 @@ export interface FoundPassage {
   /** Number of the message in its session. */
   readonly number: number;
   readonly role: string;
-  /** Relevance of the passage to the query, from 0 to 1. */
+  /** Who said it, for example `user` or `tool result of read_file`. */
+  readonly title: string;
+  /** The share of the query that the passage covers, from 0 to 1. */
   readonly score: number;
+  /** Number of characters of the passage that are missing because it is too long. */
+  readonly missingChars?: number;
   readonly session: string;
 }
 

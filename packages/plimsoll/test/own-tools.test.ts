@@ -305,6 +305,6 @@ const ANSWERS: Readonly<Record<LookupKind, RegExp>> = {
   "handle and number": PAGE,
   "unknown handle": new RegExp(`^This handle opens nothing here\\. |${NO_ROOM}`),
   "broken arguments": /^(?:Give `ref_id` as text|The arguments are not a JSON object)/,
-  recall: new RegExp(`^\\[\\d+ passages?|^No earlier message matches|${NO_ROOM}`),
+  recall: new RegExp(`^\\[\\d+ passages?|^Nothing found in the earlier messages|${NO_ROOM}`),
   compact: /^(?:Compacted: \d+ → \d+ tokens|Nothing was removed)/,
 };

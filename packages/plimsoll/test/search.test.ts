@@ -57,6 +57,7 @@ test("passages come with the message and the session that they are from", async 
     text: "The harbour master of team is Okonkwo.",
     number: 1,
     role: "user",
+    title: "user",
     score: 1,
     session: sessions.team,
   });
@@ -111,7 +112,7 @@ test("the command line gives the same, as text without escapes or as JSON", asyn
 test("the newest session is searched where none is named; nothing found is said", async () => {
   const { stdout } = await run("zeppelin accordion");
   expect(stdout).toBe(
-    "Nothing matches. Try other words, or names and paths exactly as they were written.\n",
+    "Nothing found: no message of this session answers this. Try other words, or names and paths exactly as they were written.\n",
   );
 });
 

@@ -7,7 +7,7 @@ function choose(candidates: readonly Candidate[], room: number, first?: number):
   const taken: number[] = [];
   choosePassages({
     candidates,
-    ...(first === undefined ? {} : { first }),
+    first: first === undefined ? [] : [first],
     worth: () => 1,
     take: (index) => {
       taken.push(index);

@@ -16,8 +16,8 @@ export interface Candidate {
 
 export interface ChoiceQuestion {
   readonly candidates: readonly Candidate[];
-  /** Index of the candidate that is taken before all others if there is room. */
-  readonly first?: number;
+  /** Indexes of the candidates that are taken before all others, in this order, if there is room. */
+  readonly first: readonly number[];
   readonly worth: (item: number) => number;
   /** Takes a candidate if there is room for it. A taken candidate stays in the result. */
   readonly take: (candidate: number) => "taken" | "no room" | "full";
@@ -49,8 +49,9 @@ export function choosePassages(question: ChoiceQuestion): void {
     for (const item of candidate.items) if (!chosenItems.has(item)) sum += worth(item);
     return (candidate.relevance ** 2 * sum) / candidate.tokens;
   };
-  if (question.first !== undefined && take(question.first) === "full") return;
-  const others = candidates.map((_, index) => index).filter((index) => index !== question.first);
+  const first = new Set(question.first);
+  for (const index of first) if (take(index) === "full") return;
+  const others = candidates.map((_, index) => index).filter((index) => !first.has(index));
   const queued = (index: number): Queued => ({ index, gain: gainOf(index) });
   chooseGreedily(others.map(queued), {
     worth: ({ gain }) => gain,

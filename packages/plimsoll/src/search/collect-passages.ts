@@ -1,5 +1,7 @@
 /** Collects passages until a token budget is used up, and merges neighbouring passages into one. */
 
+import { partOfText, tidy } from "./part-of-text.ts";
+
 /** A range of characters in one of the texts. */
 export interface Place {
   readonly message: number;
@@ -13,6 +15,8 @@ export interface Run {
   readonly to: number;
   readonly message: number;
   readonly text: string;
+  /** Number of characters that are missing because the place does not fit into the budget. */
+  readonly missingChars?: number;
 }
 
 export interface CollectorParts {
@@ -118,25 +122,22 @@ function sourceOf({ texts, places }: CollectorParts, place: number): string {
   return texts[places[place]?.message ?? -1] ?? "";
 }
 
-/** The beginning of a place, as far as it fits into the budget. Undefined if not even one word fits. */
-export function partOfPlace(parts: CollectorParts, place: number): Run | undefined {
+/** A part of a place, as much as fits into the budget, around what is wanted. Undefined if the budget has no room at all. */
+export function partOfPlace(
+  parts: CollectorParts,
+  place: number,
+  wantedIn: (part: string) => number,
+): Run | undefined {
   const here = parts.places[place];
   if (here === undefined) return undefined;
-  let text = tidy(sourceOf(parts, place).slice(here.start, here.end));
-  while (text !== "" && parts.countTokens(text) + passageTokens > parts.budgetTokens) {
-    text = shorter(text);
-  }
-  return text === "" ? undefined : { from: place, to: place, message: here.message, text };
-}
-
-/** Removes blank lines at both ends. The indentation of the first line stays. */
-function tidy(text: string): string {
-  return text.replace(/^(?:[^\S\n]*\n)+/, "").trimEnd();
-}
-
-/** About the first half of a text. Cuts at the end of a word if possible, and never inside a character. */
-function shorter(text: string): string {
-  const half = text.slice(0, Math.floor(text.length / 2));
-  const words = half.replace(/\s+\S*$/, "");
-  return (words.trim() === "" ? half : words).replace(/[\ud800-\udbff]$/, "").trimEnd();
+  const whole = tidy(sourceOf(parts, place).slice(here.start, here.end));
+  const text = partOfText(
+    whole,
+    wantedIn,
+    (part) => parts.countTokens(part) + passageTokens <= parts.budgetTokens,
+  );
+  if (text === undefined) return undefined;
+  const missing = whole.length - text.length;
+  const missingChars = missing > 0 ? { missingChars: missing } : {};
+  return { from: place, to: place, message: here.message, text, ...missingChars };
 }

@@ -15,23 +15,42 @@ const expandedWordsMax = 24;
 /** Finds words of an archive that are similar to a word, best first. */
 export type Synonyms = (word: string) => readonly Neighbour[];
 
+/** A term of a query, with the terms of similar words. */
+export interface AskedTerm {
+  readonly term: string;
+  /** Terms of similar words, with their weights. The term itself has weight 1. */
+  readonly similar: ReadonlyMap<string, number>;
+}
+
 /** `ignored` are words that do not matter here, such as the names of speakers that occur in every line. */
-export function queryTerms(
+export function askedTerms(
   query: string,
   synonyms: Synonyms,
   ignored: ReadonlySet<string> = new Set(),
-): ReadonlyMap<string, number> {
+): readonly AskedTerm[] {
   const words = [...new Set(plainWords(query))].filter((word) => !ignored.has(word));
   const ignoredTerms = new Set([...ignored].flatMap(termsOf));
-  const weights = new Map<string, number>();
-  const raise = (term: string, weight: number): void => {
-    weights.set(term, Math.max(weights.get(term) ?? 0, weight));
-  };
-  for (const term of termsOf(query)) if (!ignoredTerms.has(term)) raise(term, 1);
-  if (words.length > expandedWordsMax) return weights;
-  for (const { word, similarity } of words.flatMap(synonyms)) {
-    for (const term of termsOf(word)) raise(term, similarity * synonymWeight);
+  const terms = new Map<string, Map<string, number>>();
+  for (const term of termsOf(query)) if (!ignoredTerms.has(term)) terms.set(term, new Map());
+  for (const word of words.length > expandedWordsMax ? [] : words) {
+    const found = synonyms(word);
+    for (const term of found.length === 0 ? [] : termsOf(word)) raise(terms.get(term), found);
   }
+  return [...terms].map(([term, similar]) => ({ term, similar }));
+}
+
+function raise(similar: Map<string, number> | undefined, found: readonly Neighbour[]): void {
+  for (const { word, similarity } of found)
+    for (const term of termsOf(word))
+      similar?.set(term, Math.max(similar.get(term) ?? 0, similarity * synonymWeight));
+}
+
+/** The terms of a query and of similar words, each with its weight. */
+export function weightsOf(asked: readonly AskedTerm[]): ReadonlyMap<string, number> {
+  const weights = new Map(asked.map(({ term }) => [term, 1]));
+  for (const { similar } of asked)
+    for (const [term, weight] of similar)
+      weights.set(term, Math.max(weights.get(term) ?? 0, weight));
   return weights;
 }
 

@@ -109,7 +109,7 @@ export const answerTexts = {
   noConversation: "There is no conversation to search here. Say which session you mean.",
   noCompaction: "You cannot compact the context here. Go on: Plimsoll does it when it is needed.",
   nothingFound:
-    "No earlier message matches. Ask with other words, or with names and paths as they were written.",
+    "Nothing found in the earlier messages that you do not see. Ask once more with other words, or with names and paths as they were written. If nothing is found again, it was probably not said here.",
   searchTooSlow: "The search took too long. Ask again with fewer words.",
   searchFailed: "The search failed. Try again.",
   failed: (reason: string): string => `Plimsoll cannot answer this now: ${reason}`,
@@ -177,6 +177,11 @@ export function passagesHead({ count, readResult, number, since }: FoundPassages
   const found = count === 1 ? "1 passage" : `${count} passages, best first`;
   const reach = since === undefined ? "" : `; only messages from #${since} on were searched`;
   return `[${found}; ${readResult} with ref_id "#${number}" reads message ${number} in full${reach}]`;
+}
+
+/** The last line of a passage that was cut because there was no room for all of it. */
+export function missingOfPassage(characters: string, readResult: string, number: number): string {
+  return `[… ${characters} more characters of this passage: ${readResult} with ref_id "#${number}"]`;
 }
 
 // ── In place of results and media ───────────────────────────────────────────────────────────────────────────────────────

@@ -13,9 +13,11 @@ import {
   buildRecall,
   type RecallIndex,
   type RecallParts,
-  recall,
-} from "../../session/lookup/recall.ts";
+} from "../../session/lookup/build-recall.ts";
+import { recall } from "../../session/lookup/recall.ts";
+import { segmentsOf } from "../../session/lookup/segments.ts";
 import { loadWordVectors } from "../../session/models/word-vectors.ts";
+import { grouped } from "../../text/digits.ts";
 import { harmless, harmlessJson } from "../../text/unseen.ts";
 import { wires } from "../../wire/wires.ts";
 import { badLine, type Input, jsonLines, writeLine } from "../console/json-lines.ts";
@@ -67,12 +69,14 @@ function searchSession(query: string, flags: RecallFlags): Promise<readonly Foun
 
 function passagesText(items: readonly FoundPassage[]): string {
   if (items.length === 0)
-    return "Nothing matches. Try other words, or names and paths exactly as they were written.";
-  return items
-    .map(({ number, role, score, text }) =>
-      harmless(`#${number} ${role} (${score.toFixed(2)})\n${text}`),
-    )
-    .join("\n\n");
+    return "Nothing found: no message of this session answers this. Try other words, or names and paths exactly as they were written.";
+  return items.map((item) => harmless(passageText(item))).join("\n\n");
+}
+
+function passageText({ number, title, score, text, missingChars, session }: FoundPassage): string {
+  const entry = `#${number} ${title} (${score.toFixed(2)})\n${text}`;
+  if (missingChars === undefined) return entry;
+  return `${entry}\n[… ${grouped(missingChars)} more characters of this passage. Give a larger --budget, or read the message with \`plimsoll log ${session} --full\`.]`;
 }
 
 /**
@@ -110,7 +114,8 @@ function readArchive(item: JsonObject, number: number, parts: RecallParts): Arch
   if (!Array.isArray(messages) || !messages.every(isObject)) {
     throw badLine(number, 'an archive needs "messages", a list of chat messages');
   }
-  const index = buildRecall(messages.map(wires["openai-chat"].messages.decode), parts);
+  const segments = messages.flatMap((one) => segmentsOf(wires["openai-chat"].messages.decode(one)));
+  const index = buildRecall(segments, parts);
   return { id: item["conversationId"], index };
 }
 

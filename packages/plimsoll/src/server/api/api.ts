@@ -247,7 +247,7 @@ const listRoutes: readonly Route<ApiWorld>[] = [
     path: "/api/search",
     who: "token",
     about:
-      "Finds passages of a session and quotes them word for word: `{ items: [{ text, number, role, score, session }] }`. The owner's token searches the whole session, other tokens only the branch that was sent last.",
+      "Finds passages of a session and quotes them word for word, best first: `{ items: [{ text, number, role, title, score, missingChars?, session }] }`. `title` says who said it, such as `user` or `tool result of read_file`. `score` is the share of the query's information that the passage covers, from 0 to 1: rare words count more, and similar or neighbouring words count less. It can be compared between queries. The user's own words come before other passages with a score up to a quarter higher. `missingChars` says how many characters of the passage did not fit into `budget`. If nothing answers the query, `items` is empty. The owner's token searches the whole session, other tokens only the branch that was sent last.",
     query: z.strictObject({
       q: z.string().trim().min(1).describe("The words to look for."),
       session: text(

@@ -253,7 +253,7 @@ describe.each([
     const rest = await own.answer({ ...asker, isInView }, { kind: "recall", query });
     expect(rest.text).not.toContain("heron-42");
     expect(rest).toEqual({
-      text: "No earlier message matches. Ask with other words, or with names and paths as they were written.",
+      text: "Nothing found in the earlier messages that you do not see. Ask once more with other words, or with names and paths as they were written. If nothing is found again, it was probably not said here.",
       isError: false,
     });
   });
@@ -319,6 +319,7 @@ describe.each([
       text: "The password of the pilot boat is heron-42.",
       number: long.length,
       role: "user",
+      title: "user",
       session: "ses_1",
       score: 1,
     });

@@ -33,8 +33,16 @@ export interface FoundPassage {
   /** Number of the message in its session, as in `#12`. */
   readonly number: number;
   readonly role: Role;
-  /** Relevance from 0 to 1. The most relevant passage has 1. */
+  /** Who said it, for example `user`, `assistant` or `tool result of read_file`. */
+  readonly title: string;
+  /**
+   * The share of the query's information that the passage covers, from 0 to 1. Rare words count more than common ones, similar words
+   * count less, and so do words in the passages next to it. It does not depend on other results, so it can be compared between
+   * queries.
+   */
   readonly score: number;
+  /** Number of characters that are missing because the passage does not fit into the budget. */
+  readonly missingChars?: number;
   readonly session: string;
 }
 
@@ -65,6 +73,8 @@ export interface OwnWorld {
 /** Minimum room for an answer, in tokens. A shorter answer would be of no use. */
 const leastRoomTokens = 200;
 const budgetTokens = { usual: 2000, max: 8000 };
+/** Minimum budget of a search, in tokens, unless the budget is 0. With less, not even a few words of a passage would be shown. */
+const leastBudget = 20;
 /** Longer texts are counted in pieces of this many characters. Each piece adds at most one token. */
 const countedChars = 8192;
 
@@ -102,11 +112,16 @@ export function createOwnAnswers(world: OwnWorld): OwnAnswers {
       const session = await sessionOf(store, tenant, sessionId);
       if (session === undefined) throw unknownSession();
       await ready();
-      const outcome = await searcher.search(session, query, limits);
+      const budget = limits.budgetTokens === 0 ? 0 : Math.max(limits.budgetTokens, leastBudget);
+      const outcome = await searcher.search(session, query, { ...limits, budgetTokens: budget });
       if (outcome.kind !== "found")
         throw new PlimsollError("OVERLOADED", noSearch[outcome.kind], { status: 503 });
-      return withinBudget(outcome.passages, limits.budgetTokens, count).map(
-        ({ number, role, text, score }) => ({ text, number, role, score, session: sessionId }),
+      return withinBudget(outcome.passages, { query, budget, count }).map(
+        ({ text, number, role, title, score, missingChars }) => ({
+          ...{ text, number, role, title, score },
+          ...(missingChars === undefined ? {} : { missingChars }),
+          session: sessionId,
+        }),
       );
     },
     close: async () => {
@@ -157,7 +172,8 @@ async function recall(
   if (outcome.kind !== "found") return failed(noSearch[outcome.kind]);
   const { passages, since } = outcome;
   const read = nameFor(asker, "read_result");
-  const writing = { read, budget, count, ...(since === undefined ? {} : { since }) };
+  const { query } = call;
+  const writing = { query, read, budget, count, ...(since === undefined ? {} : { since }) };
   return { text: passagesText(passages, writing) ?? answerTexts.nothingFound, isError: false };
 }
 

@@ -1,7 +1,8 @@
-/** Runs recall on messages that are given as texts, together with their numbers in the session. */
+/** Runs recall on segments of messages, together with the numbers of the messages in the session. */
 
-import type { Role } from "../../message/message.ts";
-import { buildRecall, type RecallIndex, type RecallParts, recall } from "./recall.ts";
+import { buildRecall, type RecallIndex, type RecallParts } from "./build-recall.ts";
+import { recall } from "./recall.ts";
+import type { Segment } from "./segments.ts";
 
 export interface Asked {
   readonly query: string;
@@ -10,24 +11,35 @@ export interface Asked {
   readonly leftOut: readonly number[];
 }
 
-export interface NumberedIndex {
-  readonly index: RecallIndex;
-  readonly messages: readonly Omit<SearchedMessage, "text">[];
+/** A segment as it is sent to the search. */
+export interface SearchedSegment extends Segment {
+  /** Number of the message in the session. */
+  readonly number: number;
 }
 
-export function indexMessages(
-  messages: readonly SearchedMessage[],
+export interface SessionPassage extends Pick<SearchedSegment, "number" | "role" | "title"> {
+  /** The text of the passage, word for word as in the message. */
+  readonly text: string;
+  /** The share of the query's information that the passage covers, from 0 to 1. */
+  readonly score: number;
+  /** Number of characters that are missing because the passage does not fit into the budget. */
+  readonly missingChars?: number;
+}
+
+export interface NumberedIndex {
+  readonly index: RecallIndex;
+  readonly numbers: readonly number[];
+}
+
+export function indexSegments(
+  segments: readonly SearchedSegment[],
   parts: RecallParts,
 ): NumberedIndex {
-  const index = buildRecall(
-    messages.map(({ role, text }) => ({ role, parts: [{ kind: "text", text }] })),
-    parts,
-  );
-  return { index, messages: messages.map(({ text: _, ...rest }) => rest) };
+  return { index: buildRecall(segments, parts), numbers: segments.map(({ number }) => number) };
 }
 
 export function searchIndex(
-  { index, messages }: NumberedIndex,
+  { index, numbers }: NumberedIndex,
   count: (text: string) => number,
   { query, budgetTokens, leftOut }: Asked,
 ): readonly SessionPassage[] {
@@ -35,32 +47,19 @@ export function searchIndex(
   const passages = recall(index, query, {
     budgetTokens,
     countTokens: count,
-    isLeftOut: (message) => out.has(messages[message]?.number ?? 0),
+    isLeftOut: (segment) => out.has(numbers[segment] ?? 0),
   });
-  return passages.flatMap(({ message, text, score }) => {
-    const found = messages[message];
-    return found === undefined ? [] : [{ ...found, text, score }];
-  });
+  return passages.map(({ segment, ...passage }) => ({
+    ...passage,
+    number: numbers[segment] ?? 0,
+    title: index.segments[segment]?.title ?? passage.role,
+  }));
 }
 
-export function searchMessages(
-  messages: readonly SearchedMessage[],
+export function searchSegments(
+  segments: readonly SearchedSegment[],
   parts: RecallParts & { readonly count: (text: string) => number },
   asked: Asked,
 ): readonly SessionPassage[] {
-  return searchIndex(indexMessages(messages, parts), parts.count, asked);
-}
-
-/** A message as it is sent to the search. */
-export interface SearchedMessage {
-  /** Number of the message in the session. */
-  readonly number: number;
-  readonly role: Role;
-  /** The title of the message, for example `assistant` or `tool result of read_file`. */
-  readonly title: string;
-  readonly text: string;
-}
-
-export interface SessionPassage extends SearchedMessage {
-  readonly score: number;
+  return searchIndex(indexSegments(segments, parts), parts.count, asked);
 }

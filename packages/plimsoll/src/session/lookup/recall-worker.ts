@@ -7,9 +7,9 @@ import { loadWordVectors } from "../models/word-vectors.ts";
 import { takeJobs } from "../threads/take-jobs.ts";
 import {
   type Asked,
-  indexMessages,
+  indexSegments,
   type NumberedIndex,
-  type SearchedMessage,
+  type SearchedSegment,
   type SessionPassage,
   searchIndex,
 } from "./recall-index.ts";
@@ -17,14 +17,14 @@ import {
 export interface RecallJob extends Asked {
   /** Identifies the messages to search: a branch of a session, up to its newest message. */
   readonly key: string;
-  /** The messages. Undefined if the thread may already have them under this key. */
-  readonly messages?: readonly SearchedMessage[];
+  /** The segments of the messages. Undefined if the thread may already have them under this key. */
+  readonly segments?: readonly SearchedSegment[];
   readonly hasVectors: boolean;
 }
 
 export type RecallAnswer =
   | { readonly kind: "found"; readonly passages: readonly SessionPassage[] }
-  /** The thread has no index for the key. Ask again with the messages. */
+  /** The thread has no index for the key. Ask again with the segments. */
   | { readonly kind: "unknown" };
 
 const tokenizerId = "tiktoken:o200k_base";
@@ -44,13 +44,13 @@ const kept = new BoundedMap<string, Kept>({
   weightOf: ({ chars }) => chars,
 });
 
-async function indexFor({ key, messages, hasVectors }: RecallJob): Promise<Kept | undefined> {
+async function indexFor({ key, segments, hasVectors }: RecallJob): Promise<Kept | undefined> {
   const known = kept.get(key);
-  if (known !== undefined || messages === undefined) return known;
-  const chars = messages.reduce((sum, { text }) => sum + text.length, 0);
+  if (known !== undefined || segments === undefined) return known;
+  const chars = segments.reduce((sum, { text }) => sum + text.length, 0);
   makeRoom(key, chars);
   const vectors = hasVectors ? await loadWordVectors() : undefined;
-  return { ...indexMessages(messages, vectors === undefined ? {} : { vectors }), chars };
+  return { ...indexSegments(segments, vectors === undefined ? {} : { vectors }), chars };
 }
 
 /**

@@ -6,7 +6,9 @@ import type { Message, Part, Role } from "../../message/message.ts";
 import { searchableText } from "../../search/message-text.ts";
 import type { WordVectors } from "../../search/vectors.ts";
 import { loadWordVectors } from "../models/word-vectors.ts";
-import { buildRecall, type RecallLimits, recall } from "./recall.ts";
+import { buildRecall } from "./build-recall.ts";
+import { type RecallLimits, recall } from "./recall.ts";
+import { type Segment, segmentsOf } from "./segments.ts";
 
 let countTokens: RecallLimits["countTokens"];
 let vectors: WordVectors;
@@ -35,8 +37,13 @@ function call(name: string, input: unknown): Message {
   };
 }
 
+function segments(messages: readonly Message[]): readonly Segment[] {
+  return messages.flatMap((message) => segmentsOf(message));
+}
+
 function ask(messages: readonly Message[], query: string, budgetTokens = 200) {
-  return recall(buildRecall(messages, { vectors }), query, { budgetTokens, countTokens });
+  const index = buildRecall(segments(messages), { vectors });
+  return recall(index, query, { budgetTokens, countTokens });
 }
 
 const smallTalk = Array.from({ length: 40 }, (_, i) =>
@@ -48,16 +55,19 @@ test("the message that answers comes first, with its role and its place", () => 
   const [first] = ask(messages, "Which dog did the sister adopt?");
   expect(first).toEqual({
     text: "My sister adopted a greyhound.",
-    message: 40,
+    segment: 40,
     role: "user",
-    score: 1,
+    score: expect.closeTo(2 / 3),
   });
 });
 
 test("a synonym is found through the vectors, and only through them", () => {
   const messages = [...smallTalk, said("user", "We purchased an apartment."), ...smallTalk];
-  expect(ask(messages, "bought?", 40)[0]?.message).toBe(40);
-  const without = recall(buildRecall(messages), "bought?", { budgetTokens: 40, countTokens });
+  expect(ask(messages, "bought?", 40)[0]?.segment).toBe(40);
+  const without = recall(buildRecall(segments(messages)), "bought?", {
+    budgetTokens: 40,
+    countTokens,
+  });
   expect(without).toEqual([]);
 });
 
@@ -68,7 +78,7 @@ test("the answer beside the question is brought along", () => {
     said("assistant", "In Lisbon, with my parents."),
     ...smallTalk,
   ];
-  expect(ask(messages, "holidays", 60).map(({ message }) => message)).toEqual(
+  expect(ask(messages, "holidays", 60).map(({ segment }) => segment)).toEqual(
     expect.arrayContaining([40, 41]),
   );
 });
@@ -79,8 +89,8 @@ test("who is asked about is heard before who else speaks of it", () => {
   );
   messages[10] = said("user", "Ann: I play the cello.");
   messages[21] = said("user", "Ben: I play the cello.");
-  expect(ask(messages, "What does Ben play?", 30)[0]?.message).toBe(21);
-  expect(ask(messages, "What does Ann play?", 30)[0]?.message).toBe(10);
+  expect(ask(messages, "What does Ben play?", 30)[0]?.segment).toBe(21);
+  expect(ask(messages, "What does Ann play?", 30)[0]?.segment).toBe(10);
 });
 
 test("of a long result only the lines around the hit come back, as they stood there", () => {
@@ -92,7 +102,7 @@ test("of a long result only the lines around the hit come back, as they stood th
     result(lines.join("\n")),
   ];
   const [first] = ask(messages, "Where is the corrupt header error raised?");
-  expect(first?.message).toBe(2);
+  expect(first?.segment).toBe(2);
   expect(first?.text.split("\n")).toContain(lines[200]);
   for (const line of first?.text.split("\n") ?? []) expect(lines).toContain(line);
 });
@@ -136,7 +146,7 @@ test("a query in Chinese finds its sentence among others without spaces", () => 
   const messages = ["今天天气很好", "我昨天买了一辆自行车", "我们去看电影吧"].map((text) =>
     said("user", text),
   );
-  expect(ask(messages, "自行车", 40)[0]?.message).toBe(1);
+  expect(ask(messages, "自行车", 40)[0]?.segment).toBe(1);
 });
 
 test("a budget too small for the best passage gets the beginning of it, none gets nothing", () => {
@@ -180,14 +190,16 @@ test("passages are verbatim, within the budget, in order of score, and the same 
         expect(ask(messages, query.join(""), budgetTokens)).toEqual(found);
         const cost = found.reduce((sum, { text }) => sum + countTokens(text) + 4, 0);
         expect(cost).toBeLessThanOrEqual(budgetTokens);
-        for (const [i, { text, message: index, score, role }] of found.entries()) {
-          const source = messages[index] as Message;
+        for (const { text, segment, score, role } of found) {
+          const source = segments(messages)[segment] as Segment;
           expect(text.trim()).not.toBe("");
-          expect(searchableText(source)).toContain(text);
+          expect(source.text).toContain(text);
           expect(role).toBe(source.role);
-          expect(score).toBeGreaterThan(0);
-          expect(score).toBeLessThanOrEqual(found[i - 1]?.score ?? 1);
+          expect(score).toBeGreaterThanOrEqual(0);
+          expect(score).toBeLessThanOrEqual(1);
         }
+        const ranks = found.map(({ score, role }) => score * (role === "user" ? 1.25 : 1));
+        expect(ranks).toEqual(ranks.toSorted((one, other) => other - one));
       },
     ),
     tries({ runs: 150, seed: 6 }),
@@ -206,11 +218,11 @@ test("a huge result, deep arguments and binary data are searched like everything
     result("z".repeat(1_000_000)),
     result(`${"noise and more noise\n".repeat(20_000)}the needle is under the compass`),
   ];
-  const index = buildRecall(messages, { vectors });
+  const index = buildRecall(segments(messages), { vectors });
   const [needle] = recall(index, "needle compass", { budgetTokens: 100, countTokens });
   expect(needle?.text).toContain("the needle is under the compass");
   const [bilge] = recall(index, "bilge", { budgetTokens: 100, countTokens });
-  expect(bilge?.message).toBe(1);
+  expect(bilge?.segment).toBe(1);
 });
 
 test("arguments that are no JSON, media and opaque parts do not disturb", () => {

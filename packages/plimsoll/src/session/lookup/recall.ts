@@ -1,129 +1,103 @@
 /**
  * Recall: finds the passages of a conversation that answer a query, word for word.
  *
- * 1. Every message becomes text, and every text becomes passages of a few whole lines.
- * 2. BM25 with synonyms scores the passages. Their scores spread to neighbouring passages.
- * 3. Passages are chosen while the budget lasts, by relevance and by the information that they add.
+ * 1. Every message becomes segments, one per speaker, and every segment becomes passages of whole sentences, lines or records.
+ * 2. BM25 with synonyms ranks the passages. Their relevance spreads to neighbouring passages. A question about the user's rules
+ *    or requests ranks the user's own words instead.
+ * 3. If the best passage covers too little of the query, nothing is found.
+ * 4. Passages are chosen while the budget lasts, by relevance and by the information that they add.
  */
 
-import type { Message, Role } from "../../message/message.ts";
-import { buildTermIndex, type TermIndex } from "../../search/bm25.ts";
+import type { Role } from "../../message/message.ts";
 import { type Candidate, choosePassages } from "../../search/choose-passages.ts";
 import {
+  type CollectorParts,
   createPassageCollector,
   type Place,
   partOfPlace,
   passageTokens,
   type Run,
 } from "../../search/collect-passages.ts";
-import { queryTerms, type Synonyms, synonymsAmong } from "../../search/expand.ts";
-import { byLargest } from "../../search/fuse.ts";
+import { largest } from "../../search/fuse.ts";
 import { mentionsIn } from "../../search/mentions.ts";
-import { searchableText } from "../../search/message-text.ts";
-import { type Items, itemsOf } from "../../search/passage-worth.ts";
-import { piecesOf } from "../../search/pieces.ts";
-import { spreadRelevance } from "../../search/spread-relevance.ts";
-import type { WordVectors } from "../../search/vectors.ts";
-import { plainWords } from "../../search/words.ts";
-
-export interface RecallParts {
-  /** If there are no vectors, no synonyms are found. */
-  readonly vectors?: WordVectors;
-}
-
-export interface RecallIndex {
-  /** The searchable text of each message. */
-  readonly texts: readonly string[];
-  readonly roles: readonly Role[];
-  readonly places: readonly Place[];
-  readonly terms: TermIndex;
-  readonly items: Items;
-  /** Items in the head. Passages need not repeat them, because the head always stays in the window. */
-  readonly inHead: ReadonlySet<number>;
-  readonly synonyms: Synonyms;
-  /** The speaker of each message, in lower case, or an empty string if the message names no speaker. */
-  readonly speakers: readonly string[];
-}
+import type { RecallIndex } from "./build-recall.ts";
+import { type Ranking, rankPlaces } from "./rank-places.ts";
+import { wantedIn } from "./wanted-in.ts";
 
 export interface RecallLimits {
   readonly budgetTokens: number;
   readonly countTokens: (text: string) => number;
-  /** Whether the message with this index must not appear in the results, because the asker sees it anyway. */
-  readonly isLeftOut?: (message: number) => boolean;
+  /** Whether the segment with this index must not appear in the results, because the asker sees it anyway. */
+  readonly isLeftOut?: (segment: number) => boolean;
 }
 
 export interface Passage {
   /** The text of the passage, word for word as in the message. */
   readonly text: string;
-  /** Index of the message in the searched list. */
-  readonly message: number;
+  /** Index of the segment in the searched list. */
+  readonly segment: number;
   readonly role: Role;
-  /** Relevance from 0 to 1. The most relevant passage of the conversation has 1. */
+  /**
+   * The share of the query's information that the passage covers, from 0 to 1. A rare word of the query counts more than a common
+   * one, a similar word counts less, and so do words in the passages next to it. It does not depend on other results, so it can be
+   * compared between queries.
+   */
   readonly score: number;
-}
-
-export function buildRecall(messages: readonly Message[], parts: RecallParts = {}): RecallIndex {
-  const texts = messages.map(searchableText);
-  const roles = messages.map((message) => message.role);
-  const places = texts.flatMap((text, message) =>
-    piecesOf(text).map((piece) => ({ ...piece, message })),
-  );
-  const passages = places.map(({ message, start, end }) => ({
-    text: texts[message]?.slice(start, end) ?? "",
-    message,
-    isOwn: roles[message] !== "tool",
-  }));
-  const terms = buildTermIndex(passages.map(({ text }) => [text]));
-  const items = itemsOf(passages, terms);
-  const isAgents = roles.includes("tool");
-  const headEnd = isAgents ? roles.indexOf("user") : -1;
-  const head = places.flatMap(({ message }, i) => (message <= headEnd ? (items.of[i] ?? []) : []));
-  return {
-    texts,
-    roles,
-    places,
-    terms,
-    items,
-    inHead: new Set(head),
-    synonyms: lazySynonyms(texts, parts.vectors),
-    // In an agent's conversation, the roles show who speaks, and a word such as "Error:" or "Note:" would be mistaken for a name.
-    speakers: isAgents ? [] : speakersOf(texts),
-  };
+  /** Number of characters that are missing because the passage does not fit into the budget. */
+  readonly missingChars?: number;
 }
 
 /**
- * Contract: the passages take at most the budget. Each passage takes its own tokens plus 4. The most relevant passage comes
- * first.
+ * Contract: the passages take at most the budget. Each passage takes its own tokens plus 4. If the best passage is larger than the
+ * budget, a part of it is the only result. The result is empty if nothing answers the query, or if the budget has no room for a
+ * single character.
  */
 export function recall(
   index: RecallIndex,
   query: string,
   limits: RecallLimits,
 ): readonly Passage[] {
-  const relevance = relevanceOf(index, query, limits.isLeftOut);
-  if (!relevance.some((value) => value > 0)) return [];
+  const ranking = rankPlaces(index, query, limits.isLeftOut);
+  const [best] = ranking.first;
+  if (best === undefined) return [];
+  const parts = { texts: index.segments.map(({ text }) => text), places: index.places, ...limits };
+  const part = partOfPlace(parts, best, wantedIn(query));
+  if (part === undefined) return [];
+  const runs = part.missingChars === undefined ? choose(index, query, ranking, parts) : [part];
+  return runs
+    .map((run) => ({ run, ...scoreOf(run, ranking) }))
+    .toSorted((one, other) => other.rank - one.rank || one.run.from - other.run.from)
+    .map(({ run: { text, message: segment, missingChars }, score }) => ({
+      text,
+      segment,
+      role: index.segments[segment]?.role ?? "user",
+      score,
+      ...(missingChars === undefined ? {} : { missingChars }),
+    }));
+}
+
+function choose(
+  index: RecallIndex,
+  query: string,
+  ranking: Ranking,
+  parts: CollectorParts,
+): readonly Run[] {
   const asked = new Set([...mentionsIn(query).keys()].map((name) => index.items.mention(name)));
   const isKnown = (item: number): boolean => asked.has(item) || index.inHead.has(item);
-  const parts = { texts: index.texts, places: index.places, ...limits };
   const collector = createPassageCollector(parts);
-  const best = relevance.indexOf(1);
   choosePassages({
-    first: best,
-    candidates: index.places.map((place, i) => candidate(index, place, i, relevance)),
+    first: ranking.first,
+    candidates: index.places.map((place, i) => candidate(index, place, i, ranking)),
     worth: (item) => (isKnown(item) ? 0 : (index.items.worth[item] ?? 0)),
     take: collector.take,
   });
-  const runs = collector.runs();
-  const rest = runs.length === 0 ? partOfPlace(parts, best) : undefined;
-  const found = rest === undefined ? runs : [rest];
-  return found.map((run) => passage(index, run, relevance)).sort((a, b) => b.score - a.score);
+  return collector.runs();
 }
 
-function passage(index: RecallIndex, run: Run, relevance: Float64Array): Passage {
-  const score = relevance
-    .subarray(run.from, run.to + 1)
-    .reduce((most, value) => Math.max(most, value), 0);
-  return { text: run.text, message: run.message, role: index.roles[run.message] ?? "user", score };
+/** The best score and the best rank among the places of a run. */
+function scoreOf({ from, to }: Run, { scores, ranks }: Ranking): { score: number; rank: number } {
+  const [score, rank] = [scores, ranks].map((values) => largest(values.subarray(from, to + 1)));
+  return { score: Math.min(1, score ?? 0), rank: rank ?? 0 };
 }
 
 /**
@@ -134,70 +108,11 @@ const leastRelevance = 0.1;
 /** Average number of characters per token. Counting all passages would take longer than finding them. */
 const tokenChars = 4;
 
-function candidate(
-  index: RecallIndex,
-  place: Place,
-  i: number,
-  relevance: Float64Array,
-): Candidate {
-  const value = relevance[i] ?? 0;
+function candidate(index: RecallIndex, place: Place, i: number, ranking: Ranking): Candidate {
+  const relevance = ranking.relevance[i] ?? 0;
   return {
-    relevance: value < leastRelevance ? 0 : value,
+    relevance: relevance < leastRelevance ? 0 : relevance,
     items: index.items.of[i] ?? [],
     tokens: (place.end - place.start) / tokenChars + passageTokens,
   };
-}
-
-/** Bonus for passages by a speaker whom the query names. That speaker usually says more about the subject than other speakers. */
-const speakerFactor = 1.3;
-
-function relevanceOf(
-  index: RecallIndex,
-  query: string,
-  isLeftOut: (message: number) => boolean = () => false,
-): Float64Array {
-  const words = ` ${allWords(query)} `;
-  const named = new Set(
-    index.speakers.filter((name) => name !== "" && words.includes(` ${name} `)),
-  );
-  const ignored = new Set([...named].flatMap(plainWords));
-  const scores = index.terms.scores(queryTerms(query, index.synonyms, ignored));
-  const isOut = index.places.map(({ message }) => isLeftOut(message));
-  const spread = spreadRelevance(
-    scores.map((score, i) => {
-      if (isOut[i] === true) return 0;
-      const speaker = index.speakers[index.places[i]?.message ?? -1];
-      return speaker !== undefined && named.has(speaker) ? score * speakerFactor : score;
-    }),
-  );
-  return isOut.includes(true)
-    ? byLargest(spread.map((value, i) => (isOut[i] === true ? 0 : value)))
-    : spread;
-}
-
-function allWords(text: string): string {
-  return (text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []).join(" ");
-}
-
-function lazySynonyms(texts: readonly string[], vectors: WordVectors | undefined): Synonyms {
-  if (vectors === undefined) return () => [];
-  let found: Synonyms | undefined;
-  return (word) => {
-    found ??= synonymsAmong(vectors, wordsOf(texts));
-    return found(word);
-  };
-}
-
-function* wordsOf(texts: readonly string[]): Generator<string> {
-  for (const text of texts) yield* plainWords(text);
-}
-
-/** Matches `[stamp] Name: …` or `Name: …`. A name that occurs only once is not a speaker. */
-const spoken = /^(?:\[[^\]\n]{1,60}\] )?([^:\n]{1,40}):/;
-
-function speakersOf(texts: readonly string[]): readonly string[] {
-  const names = texts.map((text) => spoken.exec(text)?.[1] ?? "").map(allWords);
-  const counts = new Map<string, number>();
-  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
-  return names.map((name) => ((counts.get(name) ?? 0) > 1 ? name : ""));
 }

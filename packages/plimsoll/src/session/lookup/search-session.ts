@@ -2,7 +2,6 @@
 
 import { Worker } from "node:worker_threads";
 import type { Message } from "../../message/message.ts";
-import { searchableText } from "../../search/message-text.ts";
 import type { WordVectors } from "../../search/vectors.ts";
 import type { NodeRecord, SessionRecord, Store } from "../../store/store.ts";
 import type { Wire } from "../../wire/format/wire.ts";
@@ -10,10 +9,11 @@ import { wireNamed } from "../../wire/wires.ts";
 import { newPartsIn } from "../measure/essence.ts";
 import { createJobThread, type JobOutcome } from "../threads/job-thread.ts";
 import { decode } from "./archived-text.ts";
-import { callsOf, speakerOf, titleOf } from "./readable-message.ts";
-import { type SearchedMessage, type SessionPassage, searchMessages } from "./recall-index.ts";
+import { callsOf } from "./readable-message.ts";
+import { type SearchedSegment, type SessionPassage, searchSegments } from "./recall-index.ts";
 import type { RecallAnswer, RecallJob } from "./recall-worker.ts";
 import type { Scope } from "./scope.ts";
+import { segmentsOf } from "./segments.ts";
 
 export type SearchOutcome =
   | {
@@ -77,13 +77,13 @@ export function createSessionSearch(world: SearchWorld): SessionSearch {
   const searchInThread = async (
     session: Pick<SessionRecord, "id" | "wire">,
     nodes: readonly NodeRecord[],
-    asked: Omit<RecallJob, "messages">,
+    asked: Omit<RecallJob, "segments">,
   ): Promise<SearchOutcome> => {
     const job = asked;
     const first = await ask(job);
     const isUnknown = first.kind === "answered" && first.answer.kind === "unknown";
     const outcome = isUnknown
-      ? await ask({ ...job, messages: await readMessages(world.store, session, nodes) })
+      ? await ask({ ...job, segments: await readSegments(world.store, session, nodes) })
       : first;
     if (outcome.kind === "closed") return { kind: "failed" };
     if (outcome.kind !== "answered") return outcome;
@@ -105,7 +105,7 @@ export function createSessionSearch(world: SearchWorld): SessionSearch {
         bytes <= (world.inPlaceBytes ?? inPlaceBytes)
           ? {
               kind: "found",
-              passages: searchMessages(await readMessages(world.store, session, nodes), world, {
+              passages: searchSegments(await readSegments(world.store, session, nodes), world, {
                 query,
                 budgetTokens,
                 leftOut,
@@ -137,42 +137,47 @@ function newest(nodes: readonly NodeRecord[]): readonly NodeRecord[] {
   return nodes.slice(first);
 }
 
-async function readMessages(
+async function readSegments(
   store: Pick<Store, "bodies" | "clientSpellings">,
   session: Pick<SessionRecord, "id" | "wire">,
   nodes: readonly NodeRecord[],
-): Promise<readonly SearchedMessage[]> {
-  const wire = wireNamed(session.wire);
+): Promise<readonly SearchedSegment[]> {
   const tools = new Map<string, string>();
-  const messages: SearchedMessage[] = [];
+  const segments: SearchedSegment[] = [];
   for (let start = 0; start < nodes.length; start += messagesPerStep) {
     const step = nodes.slice(start, start + messagesPerStep).map(({ seq }) => seq);
-    const bodies = await store.bodies(session.id, step);
-    const clientSpellings = await store.clientSpellings(session.id, step);
-    for (const number of step) {
-      const message = decodeIn(wire, bodies.get(number));
-      if (message === undefined) continue;
+    for (const { number, message } of await readMessages(store, session, step)) {
       for (const [id, name] of callsOf(message)) tools.set(id, name);
-      const spelled = decodeIn(wire, clientSpellings.get(number));
-      messages.push({
-        number,
-        role: speakerOf(message),
-        title: titleOf(message, tools),
-        text: textOf(message, spelled),
-      });
+      for (const segment of segmentsOf(message, tools)) segments.push({ ...segment, number });
     }
   }
-  return messages;
+  return segments;
+}
+
+/** The messages with these numbers. Messages that cannot be read are left out. */
+async function readMessages(
+  store: Pick<Store, "bodies" | "clientSpellings">,
+  session: Pick<SessionRecord, "id" | "wire">,
+  numbers: readonly number[],
+): Promise<readonly { readonly number: number; readonly message: Message }[]> {
+  const wire = wireNamed(session.wire);
+  const bodies = await store.bodies(session.id, numbers);
+  const clientSpellings = await store.clientSpellings(session.id, numbers);
+  return numbers.flatMap((number) => {
+    const message = decodeIn(wire, bodies.get(number));
+    const spelled = decodeIn(wire, clientSpellings.get(number));
+    return message === undefined ? [] : [{ number, message: withPutIn(message, spelled) }];
+  });
 }
 
 function decodeIn(wire: Wire | undefined, bytes: Uint8Array | undefined): Message | undefined {
   return bytes === undefined ? undefined : decode(wire, bytes);
 }
 
-/** The text of an answer, including anything that the client added to it. `spelled` is the answer as the client sends it back. */
-function textOf(message: Message, spelled: Message | undefined): string {
+/** An answer with everything that the client added to it. `spelled` is the answer as the client sends it back. */
+function withPutIn(message: Message, spelled: Message | undefined): Message {
   const putIn = spelled === undefined ? [] : newPartsIn(spelled, message);
-  return searchableText({ role: message.role, parts: [...message.parts, ...putIn] });
+  return { role: message.role, parts: [...message.parts, ...putIn] };
 }
 
 function startRecallWorker(): Worker {
