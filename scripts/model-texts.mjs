@@ -144,6 +144,8 @@ const chapters = {
         ["Yes, please proceed.", 24, ""],
         ["Which quay was it?", undefined, ""],
       ],
+      noted: [["`the cast in load.ts is the slow part`"]],
+      toDo: [["I still have to write the docs."]],
       failed: [
         ["ran `npm test`", "`2 failed`"],
         ["edited src/app.ts", ""],
@@ -237,13 +239,14 @@ const chapters = {
     {},
   ],
   summaryTexts: [
-    "What the model that writes summaries reads",
+    "What the model reads that writes extracts of large results",
     {
       instruction: [[["Goal", "Rules", "Decided"]]],
       now: [[1000]],
       messageFence: [[12, "the user"]],
     },
   ],
+  storyWriterTexts: ["What the model that writes the story so far reads", { now: [[1000]] }],
   toolBudgetTexts: [
     "In place of a tool's result, in the library",
     { usedUp: [[120]], notAllowed: [["shell"]] },

@@ -9,6 +9,7 @@ import { checkConfig } from "./config/config.ts";
 import { configuredTokenizers } from "./config/configured-tokenizers.ts";
 import { openDataFolder } from "./config/data-folder.ts";
 import type { Config } from "./config/schema.ts";
+import { summariserChoice } from "./config/summariser.ts";
 import type { TurnPoint } from "./message/api.ts";
 import { errorMessage, PlimsollError } from "./message/error.ts";
 import type { EmittedEvent, PlimsollEvent, PlimsollEventType } from "./message/event.ts";
@@ -43,7 +44,8 @@ import { createPrices } from "./session/measure/prices.ts";
 import { createTargets } from "./session/measure/target.ts";
 import { createTargetMemories, type TargetMemories } from "./session/measure/target-memory.ts";
 import { createTokenCounter, type SessionTokenCounter } from "./session/measure/token-counter.ts";
-import { createSummariser, type SummariserSettings } from "./session/models/summariser.ts";
+import { createSessionSummariser } from "./session/models/session-summariser.ts";
+import { createSummariser } from "./session/models/summariser.ts";
 import { loadWordVectors } from "./session/models/word-vectors.ts";
 import { createSteering, type Steering } from "./session/steer/steer.ts";
 import { createCompactThreads } from "./session/threads/compact-thread.ts";
@@ -383,13 +385,14 @@ function assemble(parts: Assembly): Assembled {
   return Object.assign(context, { turns: createTurnServices(context) });
 }
 
-function summariserOf(config: Config, now: () => number): Pick<TurnContext, "summariser"> {
-  const { summariser } = config;
-  if (summariser === undefined) return {};
-  return { summariser: createSummariser(withoutAbsent(summariser), { now, env: process.env }) };
-}
-
-function withoutAbsent(settings: NonNullable<Config["summariser"]>): SummariserSettings {
-  const given = Object.entries(settings).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(given) as unknown as SummariserSettings;
+function summariserOf(
+  config: Config,
+  now: () => number,
+): Pick<TurnContext, "summariser" | "sessionSummariser"> {
+  const choice = summariserChoice(config.summariser);
+  if (choice === undefined) return {};
+  if (choice.kind === "session")
+    return { sessionSummariser: createSessionSummariser(choice.bounds, now) };
+  const { bounds, ...model } = choice;
+  return { summariser: createSummariser({ ...model, ...bounds }, { now, env: process.env }) };
 }

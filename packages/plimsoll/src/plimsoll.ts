@@ -2,6 +2,7 @@
 
 import { retrying, retryPolicyOf } from "./config/retry.ts";
 import type { Config } from "./config/schema.ts";
+import { refuseSessionSummariser } from "./config/summariser.ts";
 import { type ChosenStrategies, type Engine, openEngine } from "./engine.ts";
 import type { TurnPoint } from "./message/api.ts";
 import { PlimsollError } from "./message/error.ts";
@@ -72,6 +73,7 @@ export interface Plimsoll {
 }
 
 export async function openPlimsoll(options: PlimsollOptions = {}): Promise<Plimsoll> {
+  refuseSessionSummariser(options.config?.summariser);
   const engine = await openEngine(options);
   const plimsoll: Plimsoll = {
     session: engine.session,

@@ -172,6 +172,31 @@ test.each([
   ],
   ["providers: { openai: { baseUrl: 'file:///etc/passwd' } }", "providers.openai.baseUrl is wrong"],
   ["context_config: { breaking_strategy: { chain_order: [magic] } }", "chain_order.0 is wrong"],
+  [
+    "summariser: haiku",
+    "summariser is wrong: give session, or a provider and a model such as anthropic/claude-haiku-4-5",
+  ],
+  ["summariser: mistral/small", "summariser is wrong: give session, or a provider and a model"],
+  ["summariser: anthropic/", "summariser is wrong: give session, or a provider and a model"],
+  ["summariser: 5", "summariser is wrong: give session"],
+  ["summariser: { provider: anthropic }", "summariser is wrong: name the model"],
+  [
+    "summariser: { provider: anthropic, modle: x }",
+    'unknown key "modle" in summariser: did you mean "model"?',
+  ],
+  [
+    "summariser: { provider: session, model: x }",
+    "summariser is wrong: with provider: session, leave out model",
+  ],
+  ["summariser: { provider: session, maxTokens: 7 }", "summariser.maxTokens is wrong"],
+  [
+    "summariser: { provider: compatible, model: x, maxUsdPerDay: 1 }",
+    "summariser is wrong: maxUsdPerDay needs inputUsdPerMTok and outputUsdPerMTok, because no price is known",
+  ],
+  [
+    "summariser: { provider: openai, model: gpt-5.1, inputUsdPerMTok: 1 }",
+    "summariser is wrong: set both",
+  ],
   ["a: [", "is not valid YAML"],
   ["providers: { __proto__: { polluted: 1 } }", '"__proto__" is not allowed'],
 ])("%s gets one sentence", (text, sentence) => {

@@ -108,11 +108,26 @@ export function checkConfig(raw: unknown, file: string): Config {
     throw invalid(`${file}: the key "${forbidden}" is not allowed. Remove it.`);
   const result = configSchema.safeParse(raw);
   if (result.success) return result.data;
-  const [issue] = result.error.issues;
+  const issue = innermost(result.error.issues[0]);
   if (issue === undefined) throw invalid(`${file} is not a valid configuration.`);
   const place = issue.path.join(".");
   if (issue.code === "unrecognized_keys") throw unknownKey(file, issue.path, issue.keys[0] ?? "");
   throw invalid(`${file}: ${place === "" ? "the file" : place} is wrong: ${issue.message}.`);
+}
+
+type Issue = z.core.$ZodIssue;
+
+/** If a value may have several forms and has keys, the mistake is inside the form with keys. */
+function innermost(issue: Issue | undefined): Issue | undefined {
+  if (issue?.code !== "invalid_union") return issue;
+  const inside = issue.errors
+    .map(([first]) => first)
+    .find((first) => first !== undefined && isInside(first));
+  return inside === undefined ? issue : { ...inside, path: [...issue.path, ...inside.path] };
+}
+
+function isInside({ code, path }: Issue): boolean {
+  return path.length > 0 || code === "unrecognized_keys" || code === "custom";
 }
 
 function findForbiddenKey(value: unknown): string | undefined {
@@ -148,6 +163,8 @@ function knownKeys(path: readonly PropertyKey[]): readonly string[] {
 }
 
 function unwrapped(type: unknown): unknown {
+  if (type instanceof z.ZodUnion)
+    return type.options.find((option) => option instanceof z.ZodObject) ?? type;
   return type instanceof z.ZodOptional ? unwrapped(type.unwrap()) : type;
 }
 

@@ -6,7 +6,8 @@
 import { z } from "zod";
 import { usualThresholds, usualToolShare } from "../budget/thresholds.ts";
 import { breakingStrategy } from "./breaking-strategy.ts";
-import { http, provider, schemaFactor, share, tokens, usd } from "./providers.ts";
+import { provider, schemaFactor, share, tokens } from "./providers.ts";
+import { summariser } from "./summariser.ts";
 
 const priority = z.union([z.literal(1), z.literal(2), z.literal(3)]);
 
@@ -78,53 +79,6 @@ const contextConfig = z.strictObject({
     .describe("Retry policies for the library function `plimsoll.retrying`.")
     .optional(),
 });
-
-const summariser = z
-  .strictObject({
-    provider: z
-      .enum(["anthropic", "openai", "gemini", "compatible", "ollama"])
-      .describe("The provider of the model."),
-    model: z.string().describe("The name of the model."),
-    baseUrl: http.describe("Address of the server. Default: the vendor's address.").optional(),
-    apiKeyEnv: z
-      .string()
-      .regex(/^[A-Z][A-Z0-9_]*$/)
-      .describe("Name of the environment variable that contains the key. Never the key itself."),
-    maxTokens: z
-      .number()
-      .int()
-      .min(100)
-      .max(8000)
-      .describe("Maximum length of a summary in tokens. Default: 1000.")
-      .optional(),
-    timeoutMs: z
-      .number()
-      .int()
-      .min(100)
-      .max(60_000)
-      .describe(
-        "Time limit in milliseconds. After it, Plimsoll writes the summary without a model. Default: 10000.",
-      )
-      .optional(),
-    maxUsdPerDay: usd
-      .describe("Maximum cost of summaries per day in US dollars. Needs the two prices below.")
-      .optional(),
-    inputUsdPerMTok: usd.describe("US dollars per million input tokens.").optional(),
-    outputUsdPerMTok: usd.describe("US dollars per million output tokens.").optional(),
-    maxCallsPerHour: z
-      .number()
-      .int()
-      .min(1)
-      .max(10_000)
-      .describe("Maximum number of calls per hour. Default: 30.")
-      .optional(),
-  })
-  .refine(
-    ({ maxUsdPerDay, inputUsdPerMTok, outputUsdPerMTok }) =>
-      maxUsdPerDay === undefined ||
-      (inputUsdPerMTok !== undefined && outputUsdPerMTok !== undefined),
-    "maxUsdPerDay needs inputUsdPerMTok and outputUsdPerMTok, because costs cannot be computed without prices",
-  );
 
 const llm = z.strictObject({
   streaming: z
@@ -260,7 +214,7 @@ export const configSchema = z.strictObject({
     .optional(),
   summariser: summariser
     .describe(
-      "A model that writes summaries in the background once 80 % of the limit is used. Plimsoll works without one.",
+      "A model that writes the story so far in the background, once 80 % of the limit is used. Default: none, and Plimsoll writes it without a model. Three forms: `summariser: anthropic/claude-haiku-4-5` names a model, whose key is in the usual variable of its vendor. `summariser: session` asks the conversation's own model once more, through its own upstream and with the client's credentials, at most 6 times per hour and for at most 1 US dollar per day (only in the service). The keys below set limits, or name any other model.",
     )
     .optional(),
   llm: llm.describe("Accepted, but not used yet.").optional(),

@@ -52,7 +52,7 @@ export interface VisibleConversation {
   readonly usesLearnedWeights?: boolean;
   /** The summary from an earlier step, if the view contains one. */
   readonly summary?: string;
-  /** A summary of the older messages. A model has written it, and Plimsoll has checked it against those messages. */
+  /** The story of the older messages. A model has written it, and Plimsoll has checked it against those messages. */
   readonly prepared?: string;
   /** Counts the tokens of messages the way the target of this conversation does. */
   readonly weigh: (messages: readonly Message[]) => Promise<readonly number[]>;

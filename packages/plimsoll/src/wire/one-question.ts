@@ -8,6 +8,7 @@ import type { Usage } from "../message/message.ts";
 import { anthropicWire } from "./anthropic/anthropic.ts";
 import type { Wire } from "./format/wire.ts";
 import { geminiWire } from "./gemini/gemini.ts";
+import { textOf } from "./one-more-question.ts";
 import { openaiChatWire } from "./openai-chat/openai-chat.ts";
 import { baseUrls } from "./vendors.ts";
 
@@ -116,13 +117,10 @@ export function questionBody(server: AskedServer, question: OneQuestion): string
 
 export function readAnswer(server: AskedServer, response: JsonValue): OneAnswer {
   const { wire } = servers[server];
-  const { choices, usage, error } = wire.answer.read(response);
-  const text = (choices[0] ?? [])
-    .flatMap((message) => wire.messages.decode(message).parts)
-    .flatMap((part) => (part.kind === "text" ? [part.text] : []))
-    .join("");
+  const answer = wire.answer.read(response);
+  const { usage, error } = answer;
   return {
-    text,
+    text: textOf(wire, answer),
     ...(usage === undefined ? {} : { usage }),
     ...(error === undefined ? {} : { error: error.message || error.type }),
   };

@@ -288,3 +288,13 @@ test("commit without prepare says so, and a second prepare ends the first as abo
   expect(statuses).toEqual(["aborted", "complete"]);
   expect((await engineOf(plimsoll).store.messages(session.id, { limit: 9 })).length).toBe(2);
 });
+
+test.each(["session", { provider: "session" } as const])(
+  "a summariser that only the service can ask is refused, with a sentence that says what to do: %j",
+  async (summariser) => {
+    await expect(openPlimsoll({ store: "memory", config: { summariser } })).rejects.toMatchObject({
+      code: "CONFIG_INVALID",
+      message: expect.stringContaining("In the library, name a model"),
+    });
+  },
+);

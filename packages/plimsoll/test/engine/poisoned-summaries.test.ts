@@ -7,6 +7,9 @@ import { describe, expect, test } from "vitest";
 import { loadTokenizer } from "../../src/budget/tokenizer.ts";
 import { readEvidence } from "../../src/compact/evidence/evidence.ts";
 import { type Speech, speechOf } from "../../src/compact/evidence/speech.ts";
+import { readActs } from "../../src/compact/story/acts.ts";
+import { checkStory } from "../../src/compact/story/gate.ts";
+import { storyOf } from "../../src/compact/story/story.ts";
 import { parseSummary, sections } from "../../src/compact/summary/format.ts";
 import { summaryPrompt } from "../../src/compact/summary/prompt.ts";
 import { summarise } from "../../src/compact/summary/summary.ts";
@@ -253,6 +256,28 @@ function expectSafe(text: string, { evidence, source }: Given): void {
   expect(text).not.toContain(fakeHandle);
 }
 
+/** The story without a model, in which nothing of the poison is. */
+function skeletonOf({ evidence }: Given): string {
+  const messages = conversation("nothing to see").map((message, index) => ({
+    message,
+    number: index + 1,
+    tokens: 1,
+    bytes: 1,
+    isPinned: false,
+    mayGiveWay: true,
+  }));
+  return storyOf({
+    conversation: { messages },
+    acts: readActs(messages, 0),
+    from: 0,
+    isShown: () => false,
+    quoted: new Map(),
+    rules: evidence.facts.filter((fact) => fact.class === "constraint" && fact.number === 1),
+    tokens: maxTokens / 2,
+    count,
+  });
+}
+
 function unquoted(text: string): string {
   return text.replace(/`[^`]*`/g, "");
 }
@@ -271,6 +296,21 @@ describe.each(phrasings)("$name", (phrasing) => {
       const text = behindGate(written, poisoned);
       expectSafe(text, poisoned);
       for (const trace of phrasing.traces) expect(unquoted(text)).not.toContain(trace);
+    },
+  );
+
+  test.each(cases.filter((one) => one.phrasing === phrasing))(
+    "$placement.name, $encoding.name, and a model that obeys when it writes the story",
+    ({ placement, encoding }) => {
+      const poisoned = given(placement.place(encoding.encode(phrasing.says)));
+      const skeleton = skeletonOf(poisoned);
+      const story = obedient({ ...poisoned, honest: skeleton });
+      const { evidence, source } = poisoned;
+      const told = checkStory({ story, skeleton, evidence, source, count, maxTokens }).story;
+      for (const line of skeleton.split("\n"))
+        expect(told).toContain(line.startsWith("- #1 asked:") ? "- #1 asked:" : line);
+      for (const trace of phrasing.traces) expect(unquoted(told)).not.toContain(trace);
+      expect(count(told)).toBeLessThanOrEqual(maxTokens);
     },
   );
 
@@ -322,6 +362,7 @@ describe("a model that is broken", () => {
         baseUrl: "http://127.0.0.1:1/v1",
         apiKeyEnv: "NONE",
         timeoutMs: 50,
+        prices: { cache: { kind: "unknown" }, source: "test", date: "" },
       },
       { now: () => 0, env: {}, fetch: () => new Promise<never>(() => undefined) },
     );

@@ -134,7 +134,10 @@ test("a summary that a model writes late takes nothing back", async () => {
   const prepared = new Promise<void>((resolve) => {
     engine.on("summary-prepared", () => resolve());
   });
-  const message = { role: "assistant", content: "## Task\n- weather" };
+  const message = {
+    role: "assistant",
+    content: "## Done\n- #1 noted: Question 0: what of berth_0?",
+  };
   const choices = [{ index: 0, message, finish_reason: "stop" }];
   asked[0]?.writeHead(200, { "content-type": "application/json" });
   asked[0]?.end(JSON.stringify({ id: "c", object: "chat.completion", model: "tiny", choices }));

@@ -520,11 +520,13 @@ describe("summaries", () => {
     expect(summary).toMatch(/^- edited src\/part_\d+\.ts \(#\d+\)/m);
   });
 
-  test("one that a model has prepared stands as it is", async () => {
-    const prepared = `## Rules\n- #0 ${rule}\n## State\n- #9 Half of the steps are done.`;
+  test("what a model has prepared is in it, unless the view shows it", async () => {
+    const prepared = `## Rules\n- #0 ${rule}\n## Open\n- #9 to do: Mend the other half.`;
     const before = { ...seenFrom(workOf(40)), prepared };
     const { texts } = await shorten(before, 0.3);
-    expect(texts.find(({ kind }) => kind === "summary")?.text).toContain(prepared);
+    const summary = texts.find(({ kind }) => kind === "summary")?.text ?? "";
+    expect(summary).toContain("## Open\n- #9 to do: Mend the other half.");
+    expect(summary).not.toContain("## Rules");
   });
 
   test("what an earlier one said is carried on, and never twice", async () => {

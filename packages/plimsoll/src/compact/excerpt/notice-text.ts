@@ -40,9 +40,9 @@ export function digestOf(
   const { hasArchive, prepared, summary, ownTools } = conversation;
   const isBrief = room.tokens < roomForWords;
   const notice = excerptNotice(hasArchive ? handlePlace : "", ownTools?.readingTool, isBrief);
-  const isStoryless = isTalk(conversation);
+  const isStoryless = isTalk(conversation) && prepared === undefined;
   const rules = rulesOf(conversation, room.headLength);
-  const earlier = prepared ?? summaryBody(summary);
+  const earlier = summaryBody(summary);
   return {
     textFor: (rendered, quoted, tokens) => {
       if (isStoryless && earlier === undefined) return `[${notice}]`;
@@ -56,6 +56,7 @@ export function digestOf(
         tokens: Math.min(room.tokens * storyShare, tokensForLines(tokens, notice, quoted)),
         count: estimateTokens,
         earlier,
+        prepared,
       });
       return story === "" ? `[${notice}]` : `[${notice}\n${story}]`;
     },

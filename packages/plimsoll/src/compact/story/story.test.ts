@@ -13,7 +13,7 @@ import { type StoryTask, storyOf } from "./story.ts";
 const seed = 20261115;
 const plenty = 100_000;
 
-interface Telling extends Partial<Pick<StoryTask, "earlier" | "tokens" | "rules">> {
+interface Telling extends Partial<Pick<StoryTask, "earlier" | "prepared" | "tokens" | "rules">> {
   /** Indexes of the messages that the view still shows. */
   readonly shown?: readonly number[];
   /** By index: the words of a request that the story quotes. */
@@ -23,7 +23,7 @@ interface Telling extends Partial<Pick<StoryTask, "earlier" | "tokens" | "rules"
 }
 
 function linesOf(messages: readonly Message[], telling: Telling = {}): readonly string[] {
-  const { shown = [], quoted = {}, tokens = plenty, earlier, firstNumber = 0 } = telling;
+  const { shown = [], quoted = {}, tokens = plenty, earlier, prepared, firstNumber = 0 } = telling;
   const seen = seenFrom(messages).messages.map((one) => ({
     ...one,
     number: one.number + firstNumber,
@@ -38,6 +38,7 @@ function linesOf(messages: readonly Message[], telling: Telling = {}): readonly 
     tokens,
     count,
     earlier,
+    prepared,
   });
   return story.split("\n");
 }
@@ -409,5 +410,111 @@ describe("without room for all lines", () => {
     expect(lines.join("\n")).not.toContain("asked:");
     expect(lines).toContain("- 30 earlier requests (#0–#116)");
     expect(lines.join("\n")).toMatch(/called update_part|more lines? of changes/);
+  });
+});
+
+test("a request that an earlier story quotes has one line, also if the view showed it until now", () => {
+  const earlier = "## Done\n- #0 asked:\nMend the hull.\n→ #3: The hull is mended.";
+  const shown = [user("Mend the hull."), user("Go on.")];
+  expect(linesOf(shown, { earlier, quoted: { 0: "Mend the hull." }, shown: [1] })).toEqual(
+    earlier.split("\n"),
+  );
+  expect(linesOf(shown, { earlier, shown: [1] })).toEqual(earlier.split("\n"));
+});
+
+describe("in the words of a model", () => {
+  const messages = [
+    user("Why is the night run slow?"),
+    ...shell("npm test", "exit code 1\nError: 2 failed"),
+    ...edit("src/job.ts"),
+    assistant("It read every booking twice."),
+    user("Now mend the report."),
+    assistant("The report is mended."),
+    user("Go on."),
+  ];
+  const asked = "- #0 asked: Why is the night run slow? → #5: ";
+  const failed = "- #1 failed: ran `npm test`: `Error: 2 failed`";
+  const prepared = [
+    "## Rules",
+    "- #0 Why is the night run slow?",
+    "## Done",
+    `${asked}\`job.ts read every booking twice\``,
+    "- #3 noted: `the bookings come in batches`",
+    "- #6 asked: Now mend the report. → #7: `done`",
+    "## Open",
+    `${failed}: \`the report has no date\``,
+    "- #7 to do: Mend the date.",
+  ].join("\n");
+
+  test("lines of messages that are gone have its words; lines that it adds are there too", () => {
+    expect(linesOf(messages, { prepared, shown: [6, 7, 8] })).toEqual([
+      "## Rules",
+      "- #0 Why is the night run slow?",
+      "## Done",
+      `${asked}\`job.ts read every booking twice\``,
+      "- #3 noted: `the bookings come in batches`",
+      "## Changed",
+      "- edited src/job.ts (#3)",
+      "## Open",
+      `${failed}: \`the report has no date\``,
+      "- #7 to do: Mend the date.",
+    ]);
+  });
+
+  test("what the view still shows has no line, except for a task", () => {
+    const shown = [0, 1, 2, 3, 4, 5, 6, 7, 8];
+    expect(linesOf(messages, { prepared, shown })).toEqual([
+      "## Open",
+      "- #7 to do: Mend the date.",
+    ]);
+  });
+
+  test("what it left out is there in Plimsoll's words", () => {
+    expect(linesOf(messages, { prepared: "## Done", shown: [8] })).toEqual(
+      linesOf(messages, { shown: [8] }),
+    );
+  });
+
+  test("words about another answer are not used", () => {
+    const other = "## Done\n- #0 asked: Why is the night run slow? → #2: `it is fast`";
+    expect(linesOf(messages, { prepared: other, shown: [8] })).toEqual(
+      linesOf(messages, { shown: [8] }),
+    );
+  });
+
+  test("a later story goes on from them, and rewrites no line", () => {
+    const first = linesOf(messages, { prepared, shown: [6, 7, 8] });
+    const later = [user("And the log?"), assistant("The log is clean."), user("Go on.")];
+    const second = linesOf(later, { earlier: first.join("\n"), firstNumber: 20, shown: [2] });
+    expect(second).toEqual(
+      first.toSpliced(
+        first.indexOf("## Changed"),
+        0,
+        "- #20 asked: And the log? → #21: The log is clean.",
+      ),
+    );
+  });
+
+  test("a task that a newer story of a model no longer names is done", () => {
+    const earlier = "## Open\n- #7 to do: Mend the date.\n- #8 failed: ran `make`";
+    expect(linesOf([user("Go on.")], { earlier, prepared: "", shown: [0] })).toEqual([
+      "## Open",
+      "- #8 failed: ran `make`",
+    ]);
+    expect(linesOf([user("Go on.")], { earlier, shown: [0] })).toContain(
+      "- #7 to do: Mend the date.",
+    );
+  });
+
+  test("a quoted request has its words for the outcome", () => {
+    const quoted = { 0: "Why is the night run slow?" };
+    expect(linesOf(messages, { prepared, quoted, shown: [6, 7, 8] })).toContain(
+      "→ #5: `job.ts read every booking twice`",
+    );
+  });
+
+  test("if only the answer to a request is gone, the story tells it", () => {
+    const story = linesOf(messages, { prepared, shown: [0, 6, 7, 8] });
+    expect(story).toContain(`${asked}\`job.ts read every booking twice\``);
   });
 });

@@ -2,7 +2,8 @@
  * The story so far: the text after the head that says what the view no longer shows. It quotes the user's rules, has a line for
  * each request with its outcome, names what the agent changed, and what still fails. Every line names its messages.
  *
- * A later compaction reads the lines back (`earlier`), keeps them as they are, and adds the lines of what leaves now.
+ * A later compaction reads the lines back (`earlier`), keeps them as they are, and adds the lines of what leaves now. If a model
+ * has written about the lines that leave now (`prepared`), they are in its words.
  */
 
 import { withoutHandles } from "../../message/handle.ts";
@@ -10,11 +11,13 @@ import type { CountTokens, VisibleConversation, VisibleMessage } from "../../mes
 import { storyTexts } from "../../text/for-models.ts";
 import type { Fact } from "../evidence/evidence.ts";
 import { plain, quoted, shortened } from "../evidence/safe-text.ts";
-import { formatSummary, type Item, lineOf, parseSummary, type Section } from "../summary/format.ts";
+import { formatSummary, type Item, lineOf, type Section } from "../summary/format.ts";
 import { itemOf } from "../summary/summary.ts";
 import { type Act, hasFailed } from "./acts.ts";
 import { type ChangeLine, changeLines, groupedChanges } from "./changes.ts";
 import { gistOf } from "./gist.ts";
+import { isToDo, type ModelWords, modelWords } from "./model-words.ts";
+import { readStory } from "./read-story.ts";
 import { loggedMessage, type Request, requestsIn, wordsOf } from "./requests.ts";
 
 export interface StoryTask {
@@ -34,57 +37,78 @@ export interface StoryTask {
   readonly count: CountTokens;
   /** The story so far, from an earlier compaction. */
   readonly earlier?: string | undefined;
+  /** The story of messages that leave now, by a model, after it has passed the gate. */
+  readonly prepared?: string | undefined;
 }
 
 export function storyOf(task: StoryTask): string {
   const { acts } = task;
-  const earlier = readStory(task.earlier ?? "");
-  const known = (section: Section): readonly Item[] =>
-    earlier.own.filter((item) => item.section === section);
-  const rules = distinct([...known("Rules"), ...task.rules.map(itemOf)]);
-  const failures = [...stillOpen(known("Open"), acts), ...openFailures(acts, task)];
+  const { own, others } = readStory(task.earlier ?? "");
+  const words = modelWords(task.prepared);
+  const known = bySection(own);
+  const added = bySection(words?.added.filter(goneIn(task)) ?? []);
+  const rules = distinct([...known("Rules"), ...task.rules.map(itemOf), ...added("Rules")]);
+  const failures = [
+    ...stillOpen(known("Open"), acts, words),
+    ...inWords(openFailures(acts, task), words),
+    ...added("Open"),
+  ];
   const changed = [...known("Changed"), ...changeLines(acts, task.isShown)];
-  const requests = requestItems(task);
-  const done = [...known("Done"), ...requests.filter(({ section }) => section === "Done")];
-  const open = requests.filter(({ section }) => section === "Open");
-  const { others } = earlier;
-  return fitted(task, { rules, failures, changed, done, others, quoted: quotedItems(task), open });
+  const requests = requestLines(task, known("Done"), words);
+  const done = [...requests.earlier, ...inOrder([...requests.done, ...added("Done")])];
+  return fitted(task, { ...requests, rules, failures, changed, done, others });
 }
 
-const ownSections: ReadonlySet<string> = new Set(["Rules", "Open", "Changed", "Done"]);
-
-/**
- * The lines of an earlier story. Those in the sections of a story stay as they are, also if they go on over several lines. Lines of
- * other sections are from a summary that a model wrote, or from an older version.
- */
-function readStory(story: string): {
-  readonly own: readonly Item[];
-  readonly others: readonly Item[];
-} {
-  const own: OpenItem[] = [];
-  const rest: string[] = [];
-  let section: Section | undefined;
-  for (const line of withoutHandles(story).split("\n")) {
-    const [, title] = /^## (\w+)$/.exec(line) ?? [];
-    if (title !== undefined) section = ownSections.has(title) ? (title as Section) : undefined;
-    if (section === undefined) rest.push(line);
-    else if (title === undefined && line.trim() !== "") addLine(own, section, line);
-  }
-  return { own, others: parseSummary(rest.join("\n")) };
+function bySection(items: readonly Item[]): (section: Section) => readonly Item[] {
+  return (section) => items.filter((item) => item.section === section);
 }
 
-/** An item that may go on in the next line. */
-type OpenItem = Item & { text: string };
+/** The lines about requests. No request has two, even if the view showed it and an earlier story told it. */
+function requestLines(
+  task: StoryTask,
+  earlier: readonly Item[],
+  words: ModelWords | undefined,
+): Pick<Parts, "done" | "quoted" | "open"> & { readonly earlier: readonly Item[] } {
+  const told = new Map(earlier.map((item) => [item.number, item]));
+  const quotations = quotedItems(task, words).map((item) => quotedBefore(told, item) ?? item);
+  const isQuoted = new Set(quotations.map(({ number }) => number));
+  const added = bySection(
+    inWords(requestItems(task), words).filter(({ number }) => !told.has(number)),
+  );
+  return {
+    earlier: earlier.filter(({ number }) => number === undefined || !isQuoted.has(number)),
+    done: added("Done"),
+    quoted: quotations,
+    open: added("Open"),
+  };
+}
 
-function addLine(items: OpenItem[], section: Section, line: string): void {
-  const last = items.at(-1);
-  const [, number, text] = /^- (?:#(\d{1,9}) )?(.*)$/.exec(line) ?? [];
-  if (text === undefined && last?.section === section) {
-    last.text += `\n${line}`;
-    return;
-  }
-  const place = number === undefined ? {} : { number: Number(number) };
-  items.push({ section, isData: false, text: text ?? line, ...place });
+/** The line in which an earlier story quotes the request. The view may show a request that the story also quotes. */
+function quotedBefore(
+  told: ReadonlyMap<number | undefined, Item>,
+  { number, text }: Item,
+): Item | undefined {
+  const [opening = ""] = text.split("\n", 1);
+  const before = number === undefined ? undefined : told.get(number);
+  return before?.text.startsWith(`${opening}\n`) === true ? before : undefined;
+}
+
+function inWords(items: readonly Item[], words: ModelWords | undefined): readonly Item[] {
+  return words === undefined ? items : items.map(words.reword);
+}
+
+/** Tells whether the view no longer shows the message of a line. A task is told even if the view still shows its message. */
+function goneIn({ conversation, from, isShown }: StoryTask): (item: Item) => boolean {
+  const shown = new Set(
+    conversation.messages
+      .filter((_, index) => index < from || isShown(index))
+      .map(({ number }) => number),
+  );
+  return (item) => isToDo(item) || !shown.has(item.number ?? -1);
+}
+
+function inOrder(items: readonly Item[]): readonly Item[] {
+  return items.toSorted((one, other) => (one.number ?? 0) - (other.number ?? 0));
 }
 
 function distinct(items: readonly Item[]): readonly Item[] {
@@ -92,14 +116,24 @@ function distinct(items: readonly Item[]): readonly Item[] {
   return items.filter((item) => byText.get(plain(item.text)) === item);
 }
 
-/** The failures of an earlier story, without those that the agent has tried again since. */
-function stillOpen(known: readonly Item[], acts: readonly Act[]): readonly Item[] {
+/**
+ * The open items of an earlier story, without failures that the agent has tried again since. If a model has written about the
+ * conversation since, it has also said which tasks are still to do.
+ */
+function stillOpen(
+  known: readonly Item[],
+  acts: readonly Act[],
+  words: ModelWords | undefined,
+): readonly Item[] {
   const tried = [...new Set(acts.map(({ deed }) => storyTexts.failed(deedText(deed), "")))];
-  return known.filter(
-    ({ text }) =>
+  return known.filter((item) => {
+    if (isToDo(item)) return words === undefined;
+    const { text } = item;
+    return (
       text.startsWith(storyTexts.failed("", "")) &&
-      !tried.some((failure) => text === failure || text.startsWith(`${failure}: `)),
-  );
+      !tried.some((failure) => text === failure || text.startsWith(`${failure}: `))
+    );
+  });
 }
 
 function deedText({ verb, object }: Act["deed"]): string {
@@ -137,13 +171,19 @@ function openFailures(acts: readonly Act[], { isShown }: StoryTask): readonly It
 const longestRequest = 140;
 const longestOutcome = 200;
 
-/** A line for each request that the view no longer shows. The newest request is open, all others are done. */
-function requestItems({ conversation, from, isShown, quoted: words }: StoryTask): readonly Item[] {
+/**
+ * A line for each request that the view no longer shows. The newest request is open, all others are done. If a model has written
+ * about the answers, a request also has a line if only its answer is gone, as in a talk without tools.
+ */
+function requestItems(task: StoryTask): readonly Item[] {
+  const { conversation, from, isShown, quoted: words } = task;
+  const isTold = ({ message, outcome = message }: Request): boolean =>
+    isShown(message) && (task.prepared === undefined || isShown(outcome));
   const { messages } = conversation;
   const requests = requestsIn(conversation, from);
   return requests.flatMap((request): readonly Item[] => {
     const asked = messages[request.message];
-    if (asked === undefined || isShown(request.message) || words.has(request.message)) return [];
+    if (asked === undefined || isTold(request) || words.has(request.message)) return [];
     const begin = gistOf(wordsOf(loggedMessage(asked)), longestRequest);
     if (begin === "") return [];
     const section = request === requests.at(-1) ? "Open" : "Done";
@@ -176,31 +216,43 @@ const outcomesShare = 0.35;
 const charactersPerToken = 4;
 
 /** Requests in the user's own words, on lines of their own. The newest ones have a short outcome, as far as there is room. */
-function quotedItems({
-  conversation,
-  from,
-  isShown,
-  quoted: quotations,
-  tokens,
-}: StoryTask): readonly Item[] {
+function quotedItems(
+  { conversation, from, isShown, quoted: quotations, tokens }: StoryTask,
+  words: ModelWords | undefined,
+): readonly Item[] {
   const { messages } = conversation;
   let room = tokens * outcomesShare * charactersPerToken;
   const items: Item[] = [];
   for (const { message, outcome } of requestsIn(conversation, from).toReversed()) {
     const [asked, closing] = [messages[message], messages[outcome ?? -1]];
-    const words = quotations.get(message);
-    if (asked === undefined || words === undefined || isShown(message)) continue;
-    const longest = room < shortOutcome.least ? 0 : Math.min(room, shortOutcome.most);
-    const end = closing === undefined || longest === 0 ? "" : outcomeWords(closing, longest);
+    const quotation = quotations.get(message);
+    if (asked === undefined || quotation === undefined || isShown(message)) continue;
+    const end = shortOutcomeOf(asked, closing, { room, words });
     room -= end.length;
     items.push({
       section: "Done",
       number: asked.number,
       isData: false,
-      text: storyTexts.quoted(inItem(words), closing?.number, end),
+      text: storyTexts.quoted(inItem(quotation), closing?.number, end),
     });
   }
   return items.toReversed();
+}
+
+interface OutcomeTask {
+  /** Number of characters that are left for outcomes. */
+  readonly room: number;
+  readonly words: ModelWords | undefined;
+}
+
+function shortOutcomeOf(
+  asked: VisibleMessage,
+  closing: VisibleMessage | undefined,
+  { room, words }: OutcomeTask,
+): string {
+  if (closing === undefined || room < shortOutcome.least) return "";
+  const longest = Math.min(room, shortOutcome.most);
+  return words?.outcomeOf(asked.number, closing.number) ?? outcomeWords(closing, longest);
 }
 
 /** A line that begins like an item or a heading would end this item when the story is read back. */

@@ -1,6 +1,9 @@
-/** The prompt for a model that writes a summary: one fixed instruction, and the source in fences that the source cannot close. */
+/**
+ * The prompts for a model that writes a summary or the story so far: one fixed instruction, and the source in fences that the
+ * source cannot close.
+ */
 
-import { summaryTexts } from "../../text/for-models.ts";
+import { storyWriterTexts, summaryTexts } from "../../text/for-models.ts";
 import { shortened } from "../evidence/safe-text.ts";
 import type { Speech } from "../evidence/speech.ts";
 import { sections } from "./format.ts";
@@ -15,9 +18,14 @@ export interface SummaryPrompt {
 
 export interface SummaryPromptTask {
   readonly source: readonly FencedText[];
-  /** The text of the summary that the new summary replaces. */
-  readonly earlier?: string;
   readonly maxTokens: number;
+}
+
+export interface StoryPromptTask extends SummaryPromptTask {
+  /** The story as Plimsoll writes it without a model. */
+  readonly skeleton: string;
+  /** The story of an earlier compaction. */
+  readonly earlier?: string | undefined;
 }
 
 /** Number of characters that are used from the beginning and the end of a tool result. */
@@ -25,23 +33,61 @@ const maxToolChars = { head: 3_000, tail: 1_000 };
 const maxSourceChars = 240_000;
 const shortestText = 200;
 
-export function summaryPrompt({ source, earlier, maxTokens }: SummaryPromptTask): SummaryPrompt {
+export function summaryPrompt({ source, maxTokens }: SummaryPromptTask): SummaryPrompt {
   const texts = withinBounds(source);
-  const before = earlier === undefined || earlier.trim() === "" ? undefined : earlier;
-  const boundary = boundaryFor([...texts.map(({ text }) => text), before ?? ""]);
-  const fenced = texts.map(({ number, speaker, text }) =>
-    fence(summaryTexts.messageFence(number, summaryTexts.speakers[speaker]), text, boundary),
-  );
-  const known =
-    before === undefined
-      ? []
-      : [summaryTexts.earlierMemory, fence(summaryTexts.memoryFence, before, boundary)];
+  const boundary = boundaryFor(texts.map(({ text }) => text));
   return {
     system: summaryTexts.instruction(sections),
-    prompt: [...known, summaryTexts.conversation, ...fenced, summaryTexts.now(maxTokens)].join(
-      "\n\n",
-    ),
+    prompt: [
+      summaryTexts.conversation,
+      ...fencedMessages(texts, boundary),
+      summaryTexts.now(maxTokens),
+    ].join("\n\n"),
   };
+}
+
+/** The prompt for a model that does not know the conversation. */
+export function storyPrompt(task: StoryPromptTask): SummaryPrompt {
+  const { skeleton, earlier = "", maxTokens } = task;
+  const texts = withinBounds(task.source);
+  const boundary = boundaryFor([...texts.map(({ text }) => text), earlier, skeleton]);
+  const known =
+    earlier.trim() === ""
+      ? []
+      : [storyWriterTexts.earlier, fence(storyWriterTexts.earlierFence, earlier, boundary)];
+  return {
+    system: [storyWriterTexts.role, storyWriterTexts.material, storyWriterTexts.form].join("\n\n"),
+    prompt: [
+      ...known,
+      summaryTexts.conversation,
+      ...fencedMessages(texts, boundary),
+      ...draftOf(skeleton, boundary),
+      storyWriterTexts.now(maxTokens),
+    ].join("\n\n"),
+  };
+}
+
+/** The question for the session's own model. It follows the conversation, which the model knows. */
+export function storyQuestion({
+  skeleton,
+  maxTokens,
+}: Pick<StoryPromptTask, "skeleton" | "maxTokens">): string {
+  return [
+    storyWriterTexts.question,
+    storyWriterTexts.form,
+    ...draftOf(skeleton, boundaryFor([skeleton])),
+    storyWriterTexts.now(maxTokens),
+  ].join("\n\n");
+}
+
+function draftOf(skeleton: string, boundary: string): readonly string[] {
+  return [storyWriterTexts.draft, fence(storyWriterTexts.draftFence, skeleton, boundary)];
+}
+
+function fencedMessages(texts: readonly FencedText[], boundary: string): readonly string[] {
+  return texts.map(({ number, speaker, text }) =>
+    fence(summaryTexts.messageFence(number, summaryTexts.speakers[speaker]), text, boundary),
+  );
 }
 
 function fence(label: string, text: string, boundary: string): string {

@@ -190,7 +190,7 @@ function earlierWeight(item: Item, recency: Recency): number {
 }
 
 /** The class of the fact from which the item was made. */
-export function factClassOf({ section, text, count = 1 }: Item): {
+function factClassOf({ section, text, count = 1 }: Item): {
   readonly class: EvidenceClass;
   readonly count: number;
   readonly isRequest?: true;

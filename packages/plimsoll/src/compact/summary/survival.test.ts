@@ -42,15 +42,8 @@ const numbered = session.map((message, index) => ({ message, number: index + 1 }
 const evidence = readEvidence(numbered);
 const source = speechOf(numbered);
 
-function judge(summary: string, maxTokens = 400, earlier?: string): SummaryVerdict {
-  return checkSummaryFacts({
-    summary,
-    evidence,
-    source,
-    count: countTokens,
-    maxTokens,
-    ...(earlier === undefined ? {} : { earlier }),
-  });
+function judge(summary: string, maxTokens = 400): SummaryVerdict {
+  return checkSummaryFacts({ summary, evidence, source, count: countTokens, maxTokens });
 }
 function outcome(verdict: SummaryVerdict, summary: string): string {
   return verdict.kind === "passes" ? summary : verdict.summary;
@@ -306,29 +299,6 @@ describe("a summary that is a little too long", () => {
     const verdict = judge(long, limit);
     expect(countTokens(outcome(verdict, long))).toBeLessThanOrEqual(limit);
     expect(outcome(verdict, long)).toContain("Never touch the tests.");
-  });
-});
-
-describe("an earlier summary", () => {
-  const earlier =
-    "## Rules\n- #1 Never drop the table customers_2019.\n## Errors\n- #2 `KeyError: 'sku'` ×2";
-
-  test("has rules that must survive", () => {
-    const text = outcome(judge(good, 400, earlier), good);
-    expect(text).toContain("Never drop the table customers_2019.");
-    expect(text).toContain("KeyError: 'sku'");
-  });
-
-  test("is a source that may be repeated", () => {
-    const merged = good.replace(
-      "## Rules\n",
-      "## Rules\n- #1 Never drop the table customers_2019.\n",
-    );
-    expect(outcome(judge(merged, 400, earlier), merged)).toContain("- #1 Never drop the table");
-  });
-
-  test("survives a replacement", () => {
-    expect(outcome(judge("", 400, earlier), "")).toContain("Never drop the table customers_2019.");
   });
 });
 

@@ -9,7 +9,7 @@
 
 import type { EvidenceClass } from "../../message/receipt.ts";
 import type { CountTokens } from "../../message/strategy.ts";
-import { type Evidence, type Fact, weightOf } from "../evidence/evidence.ts";
+import type { Evidence, Fact } from "../evidence/evidence.ts";
 import { plain } from "../evidence/safe-text.ts";
 import type { Speech } from "../evidence/speech.ts";
 import { voiceOf, withoutLinks } from "./forbidden-text.ts";
@@ -21,7 +21,7 @@ import {
   type Section,
   sections,
 } from "./format.ts";
-import { factClassOf, itemOf, summariseEvidence } from "./summary.ts";
+import { itemOf, summariseEvidence } from "./summary.ts";
 import { readSource, type SourceReading } from "./trust.ts";
 
 export type SummaryVerdict =
@@ -42,8 +42,6 @@ export interface GateTask {
   /** The evidence in the messages that were summarised. */
   readonly evidence: Evidence;
   readonly source: readonly Speech[];
-  /** The text of the earlier summary that this summary replaces. The facts in the earlier summary must survive too. */
-  readonly earlier?: string;
   readonly count: CountTokens;
   readonly maxTokens: number;
 }
@@ -58,21 +56,12 @@ const factShare = 0.3;
 const trimmable = 1.5;
 
 export function checkSummaryFacts(task: GateTask): SummaryVerdict {
-  const { summary, count, maxTokens } = task;
-  const earlier = parseSummary(task.earlier ?? "");
-  const evidence = withEarlier(task.evidence, earlier);
-  const source = [...task.source, ...earlier.map(sourceOfItem)];
+  const { summary, evidence, source, count, maxTokens } = task;
   const important = importantFacts(evidence, maxTokens, count);
   const replaced = (reason: Refusal): SummaryVerdict => ({
     kind: "replaced",
     reason,
-    summary: summariseEvidence({
-      evidence: task.evidence,
-      tokens: maxTokens,
-      count,
-      first: important,
-      ...(task.earlier === undefined ? {} : { earlier: task.earlier }),
-    }).text,
+    summary: summariseEvidence({ evidence, tokens: maxTokens, count, first: important }).text,
   });
   const given = parseSummary(withoutFences(summary)).map((item) => ({
     ...item,
@@ -92,29 +81,8 @@ export function checkSummaryFacts(task: GateTask): SummaryVerdict {
   return patch(kept, important, task) ?? replaced("mostly-missing");
 }
 
-function withoutFences(summary: string): string {
+export function withoutFences(summary: string): string {
   return summary.replace(/^[ \t]{0,8}(?:```|~~~).{0,100}$/gm, "");
-}
-
-function sourceOfItem({ section, text, isData, number = 0 }: Item): Speech {
-  return { number, text, speaker: isData ? "tool" : section === "Rules" ? "user" : "agent" };
-}
-
-function withEarlier(evidence: Evidence, earlier: readonly Item[]): Evidence {
-  const isDone = new Set(evidence.done);
-  const known = new Set(evidence.facts.map(({ text }) => plain(text)));
-  const still = earlier.filter(
-    ({ section, text }) =>
-      !known.has(plain(text)) &&
-      !["Worked", "Failed", "State", "Decided"].includes(section) &&
-      (section !== "Next" || !isDone.has(plain(text))),
-  );
-  const facts = still.map((item): Fact => {
-    const fact = factClassOf(item);
-    return { ...fact, text: item.text, number: item.number ?? 0, weight: weightOf(fact, 0) };
-  });
-  const all = [...evidence.facts, ...facts];
-  return { ...evidence, facts: all.toSorted((one, other) => other.weight - one.weight) };
 }
 
 /** How far the source supports the whole summary, in words and in names. */
@@ -134,7 +102,7 @@ function withKnownNumber(item: Item, numbers: ReadonlySet<number>): Item {
 const binding: readonly Section[] = ["Goal", "Rules", "Next"];
 
 /** Returns the item unchanged, or shown as data. Returns an empty list if the item must be removed. */
-function checkItem(
+export function checkItem(
   item: Item,
   { facts, notes }: Evidence,
   reading: SourceReading,

@@ -8,7 +8,7 @@ import type { Agent } from "undici";
 import { parseObject } from "../../message/json.ts";
 import type { CountTokens } from "../../session/measure/preamble-counts.ts";
 import type { Wire } from "../../wire/format/wire.ts";
-import { upstreamHeaders } from "./relay.ts";
+import { plainHeaders } from "./relay.ts";
 
 /** Maximum size of an answer. No token count is longer than this. */
 const maxAnswerBytes = 64 * 1024;
@@ -31,7 +31,7 @@ export function countTokensAt({ agent, request, url, wire }: CountingPlace): Cou
       origin: place.origin,
       path: `${place.pathname}${place.search}`,
       method: "POST",
-      headers: headersFor(request, body.length),
+      headers: plainHeaders(request, body.length),
       body,
       signal: AbortSignal.timeout(timeoutMs),
     });
@@ -51,18 +51,4 @@ async function textOf(body: AsyncIterable<Uint8Array>): Promise<string | undefin
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString("utf8");
-}
-
-/** The client's own headers, for a body that is not compressed. */
-function headersFor(request: IncomingMessage, length: number): string[] {
-  const headers = upstreamHeaders(
-    request,
-    new Map([
-      ["accept-encoding", "identity"],
-      ["content-length", String(length)],
-      ["content-type", "application/json"],
-    ]),
-  );
-  const packing = headers.findIndex((name) => name.toLowerCase() === "content-encoding");
-  return packing < 0 ? headers : headers.toSpliced(packing, 2);
 }

@@ -4,6 +4,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Agent } from "undici";
 import type { Engine } from "../../engine.ts";
 import { errorMessage, PlimsollError } from "../../message/error.ts";
+import type { AskAgain } from "../../session/models/session-summariser.ts";
 import type { ReceivedTurn, Turn } from "../../session/turn/turn.ts";
 import { credentialsOf } from "../../wire/format/credentials.ts";
 import { applySplices } from "../../wire/format/splice.ts";
@@ -14,6 +15,7 @@ import { type Caller, checkJson } from "../http/checks.ts";
 import { type ReadBody, readBody } from "../http/read-body.ts";
 import { sendJson } from "../http/reply.ts";
 import type { Destination } from "../http/route.ts";
+import { askAgainAt } from "./ask-again.ts";
 import { bufferForOverflow } from "./buffer-for-overflow.ts";
 import { converse } from "./converse.ts";
 import { countTokensAt } from "./count-tokens.ts";
@@ -78,7 +80,7 @@ async function send(
   const rounds = turn?.rounds;
   if (turn !== undefined && rounds !== undefined) {
     const call = (): Call => ({
-      url: upstreamFor(gateway, route, turn),
+      url: upstreamFor(gateway, route, turn.fitted.target.model),
       method: "POST",
       ...outgoing(request, body, turn.body),
     });
@@ -90,7 +92,7 @@ async function send(
     const relayed = await relay(
       gateway.agent,
       {
-        url: upstreamFor(gateway, route, turn),
+        url: upstreamFor(gateway, route, turn?.fitted.target.model),
         method: "POST",
         ...outgoing(request, body, turn?.body),
       },
@@ -126,9 +128,8 @@ async function send(
 function upstreamFor(
   gateway: Gateway,
   { provider, path, model }: Extract<Destination, { kind: "model" }>,
-  turn: ReceivedTurn | undefined,
+  chosen: string | undefined,
 ): URL {
-  const chosen = turn?.fitted.target.model ?? model;
   const isOther = model !== undefined && chosen !== undefined && chosen !== model;
   return gateway.upstream(provider, isOther ? pathWithModel(path, chosen) : path);
 }
@@ -204,7 +205,12 @@ async function receive(
       headers: decidingHeaders(wires[route.wire], request),
       credentials: () => credentialsOf(request.rawHeaders, request.url ?? ""),
       isRefreshable: caller.isByCredential === true,
-      ...(switches.isBypassed === true ? {} : { countTokens: countTokensAt(counting) }),
+      ...(switches.isBypassed === true
+        ? {}
+        : {
+            countTokens: countTokensAt(counting),
+            askAgainAs: askAgainOn(gateway, request, route),
+          }),
     });
   } catch (error) {
     if (PlimsollError.is(error) && (error.status < 500 || error.code === "CLOSED")) {
@@ -214,6 +220,24 @@ async function receive(
     gateway.warn(`A request was sent on without being recorded: ${errorMessage(error)}`);
     return undefined;
   }
+}
+
+/** A way to ask a model of the same upstream once more, after the turn. */
+function askAgainOn(
+  gateway: Gateway,
+  request: IncomingMessage,
+  route: Extract<Destination, { kind: "model" }>,
+): (model: string) => AskAgain {
+  const { framing = "events" } = route;
+  const wire = wires[route.wire];
+  return (model) =>
+    askAgainAt({
+      agent: gateway.agent,
+      request,
+      url: upstreamFor(gateway, route, model),
+      wire,
+      framing,
+    });
 }
 
 /** The client's headers that determine which content a body may have. */

@@ -123,6 +123,20 @@ export function upstreamHeaders(
   return headers;
 }
 
+/** The client's own headers, for a body that is not compressed. */
+export function plainHeaders(request: IncomingMessage, length: number): string[] {
+  const headers = upstreamHeaders(
+    request,
+    new Map([
+      ["accept-encoding", "identity"],
+      ["content-length", String(length)],
+      ["content-type", "application/json"],
+    ]),
+  );
+  const packing = headers.findIndex((name) => name.toLowerCase() === "content-encoding");
+  return packing < 0 ? headers : headers.toSpliced(packing, 2);
+}
+
 /**
  * Resolves when the answer has been sent, or the client has gone away.
  * Contract: rejects only if nothing has been sent to the client yet.

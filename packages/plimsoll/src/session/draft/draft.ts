@@ -12,6 +12,7 @@ import { type View, wholeView } from "../log/view.ts";
 import type { FactsReader } from "../measure/message-facts.ts";
 import type { Preamble } from "../measure/preamble.ts";
 import type { Target } from "../measure/target.ts";
+import type { AskAgain } from "../models/session-summariser.ts";
 import {
   type MeasuredTools,
   type OwnOffer,
@@ -65,6 +66,8 @@ export interface DraftRequest {
   readonly headers?: Readonly<Record<string, string>>;
   /** Secrets of the request. Plimsoll removes them from any upstream error it keeps. */
   readonly credentials?: () => readonly string[];
+  /** Asks a model at the upstream of this request once more, with its headers. Absent in the library. */
+  readonly askAgainAs?: (model: string) => AskAgain;
   /** Maximum answer length that the request asks for, or undefined if the request does not set one. */
   readonly output?: OutputSize;
   /** Whether the provider stores part of the conversation. If so, Plimsoll must send the whole conversation to make an edit. */

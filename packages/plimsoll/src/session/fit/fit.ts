@@ -45,7 +45,6 @@ import {
 } from "./last-resort.ts";
 import type { Compacting } from "./make-smaller.ts";
 import { offloadFresh } from "./offload-fresh-results.ts";
-import { prepareSummary } from "./prepare-summary.ts";
 import { addNote } from "./warn-model.ts";
 import { type Timing, timingOf, waits } from "./when-to-compact.ts";
 import { mustRecover } from "./when-to-recover.ts";
@@ -252,7 +251,7 @@ async function settle(
   const isWarning = verdict.kind === "fits" && verdict.isWarning;
   const [target] = draft.targets;
   const plain = { ...before, sized: start, target, outcome: outcomeOf(start) };
-  if (isWarning) prepareSummary(world, draft, start);
+  const due = isWarning ? { summaryDue: start } : {};
   // This one request must contain all tools, so its size says nothing about later requests.
   const isOnce = start.view.tools !== undefined && offerIn(draft) === undefined;
   const isQuiet =
@@ -260,15 +259,15 @@ async function settle(
     isOnce ||
     world.config.agent?.warning_note === false;
   if (!isWarning || isQuiet || isWarned(draft, start) || isBegun(draft))
-    return fitted(draft, plain);
+    return { ...fitted(draft, plain), ...due };
   reportWarning(draft, verdict.filled, before.limit);
   const guard = guardOf(world, draft);
   const isRoomy = (sized: Sized): boolean =>
     before.projection.tokens + addedTokens(before, start, sized) <= before.limit;
   const noted = await addNote(world, draft, start, { filled: verdict.filled, isRoomy });
-  if (noted === undefined) return fitted(draft, plain);
+  if (noted === undefined) return { ...fitted(draft, plain), ...due };
   const after = assessView(world, draft, noted, guard);
-  return fitted(draft, { ...after, sized: noted, target, outcome: "edited" });
+  return { ...fitted(draft, { ...after, sized: noted, target, outcome: "edited" }), ...due };
 }
 
 /** Whether the model was warned since content was last removed. */

@@ -32,6 +32,7 @@ import { reportDegraded, reportEnforced } from "../log/report.ts";
 import type { Calibrations } from "../measure/calibrations.ts";
 import type { PricesOf } from "../measure/prices.ts";
 import type { Target } from "../measure/target.ts";
+import type { SessionSummariser } from "../models/session-summariser.ts";
 import type { Summariser } from "../models/summariser.ts";
 import type { VisibleTools } from "../tools/own-tools-offer.ts";
 import { type Debug, targetFields } from "./debug.ts";
@@ -40,6 +41,8 @@ import type { ReportWorld } from "./report-compaction.ts";
 export interface FitWorld extends ReportWorld {
   /** The model that writes summaries, or undefined if none is configured. */
   readonly summariser?: Summariser;
+  /** Asks the session's own model, or undefined if that is not configured. */
+  readonly sessionSummariser?: SessionSummariser;
   /** Aborted when Plimsoll shuts down. */
   readonly closing: AbortSignal;
   /** Counts the tokens of a text roughly, but at once. */
@@ -77,6 +80,8 @@ export interface Fitted {
   readonly headTokens?: number;
   /** The limit that the window alone would give. Undefined if no lower limit of the user applies. */
   readonly windowLimit?: number;
+  /** The view, if it is so full that a model should write the story of its older messages before the next compaction. */
+  readonly summaryDue?: Sized;
   /** Set if the request must not be sent: the tokens it would need, and the tokens available. */
   readonly refusal?: { readonly needTokens: number; readonly limitTokens: number };
 }

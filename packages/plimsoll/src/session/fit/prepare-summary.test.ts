@@ -153,16 +153,13 @@ async function nextEvent(plimsoll: Engine, session: string): Promise<SummaryPrep
   });
 }
 
+/** What the model writes about the request in turn 8. Its number is 17, and the answer is #18. */
 const honest = [
-  "## Goal",
-  `- #1 ${task}`,
-  "- #9 Please tell me now what you know of the weather at berth_4.",
   "## Rules",
   `- #1 ${rule}`,
-  "## State",
-  `- #6 ${weather(2)}`,
-  "## Files",
-  "- #1 `src/shop/importer.py`",
+  "## Done",
+  "- #17 asked: Please tell me now what you know of the weather at berth_8. → #18: The weather was mild and grey in week 8.",
+  "- #6 noted: The weather in week 2 was mild.",
 ].join("\n");
 
 function textOf({ request }: Prepared): string {
@@ -192,7 +189,9 @@ describe("a model that answers", () => {
     const { verdict } = await nextEvent(plimsoll, talk.session.id);
     expect(["passes", "patched"]).toContain(verdict);
     const compacted = await talk.until(isCompacted);
-    expect(textOf(compacted)).toContain(`## State\\n- #6 ${weather(2)}`);
+    expect(textOf(compacted)).toContain(
+      "- #17 asked: Please tell me now what you know of the weather at berth_8. → #18: `The weather was mild and grey in week 8.`",
+    );
     expect(textOf(compacted)).toContain(rule);
     expect(compacted.outcome.tokensAfter).toBeLessThanOrEqual(6_000);
   });

@@ -1,45 +1,64 @@
 /**
- * Asks a model for a summary in the background, before one is needed. The summary is checked against its source before it is
- * used.
+ * Asks a model for the story so far in the background, before it is needed. The story is checked against the conversation before
+ * it is used.
  */
 
 import { readEvidence } from "../../compact/evidence/evidence.ts";
 import { speechOf } from "../../compact/evidence/speech.ts";
-import { checkSummaryFacts, type GateTask } from "../../compact/summary/survival.ts";
+import { missingRules, rulesOf } from "../../compact/excerpt/user-rules.ts";
+import { readActs } from "../../compact/story/acts.ts";
+import { checkStory, type StoryGateTask } from "../../compact/story/gate.ts";
+import { storyOf } from "../../compact/story/story.ts";
+import { storyQuestion } from "../../compact/summary/prompt.ts";
+import { headLength } from "../../compact/units/head.ts";
 import { summaryBody } from "../../compact/units/notices.ts";
+import type { CountTokens, VisibleConversation } from "../../message/strategy.ts";
 import { readVisible } from "../draft/conversation-for-strategies.ts";
-import type { Draft, Sized } from "../draft/draft.ts";
+import { type Draft, ownTextPlacement, type Sized } from "../draft/draft.ts";
 import { announce } from "../log/append.ts";
 import { remember } from "../log/log.ts";
-import type { ModelSummary } from "../models/summariser.ts";
-import type { FitWorld } from "./last-resort.ts";
+import type { ModelSummary } from "../models/bounded-call.ts";
+import type { AnsweredRequest } from "../models/session-summariser.ts";
+import type { Fitted, FitWorld } from "./last-resort.ts";
 
-/** Share of the messages to summarise, from the oldest on. The newest messages stay as they are. */
+/** Share of the messages to write about, from the oldest on. The newest messages stay as they are. */
 const oldShare = 0.8;
-const summaryTokens = 1000;
+/** Share of the tokens that the skeleton may have. Rules and changes may take twice as many, and the model's words need room. */
+const skeletonShare = 0.4;
+
+/** A turn whose request was above the warning threshold and was answered. */
+export interface SummaryOccasion {
+  readonly fitted: Fitted;
+  /** The view that was sent. */
+  readonly sized: Sized;
+  /** The bytes that were sent. Undefined in the library. */
+  readonly body: Uint8Array | undefined;
+}
 
 /**
- * Asks for a summary if the request is above the warning threshold, at most once until the next compaction. Does nothing if no
- * model for summaries is configured.
+ * Asks for a story, at most once until the next compaction. Does nothing if no model is configured for it. Nothing waits for the
+ * model.
  */
-export function prepareSummary(world: FitWorld, draft: Draft, start: Sized): void {
-  const { summariser } = world;
+export function prepareSummary(world: FitWorld, draft: Draft, occasion: SummaryOccasion): void {
   const { branch } = draft;
+  const writer = writerFor(world, draft, occasion);
   const isWanted = branch.isSummaryWanted && branch.memory.summary === undefined;
-  if (summariser === undefined || !isWanted) return;
+  if (writer === undefined || !isWanted) return;
   branch.isSummaryWanted = false;
-  // Keeps the session in memory until the summary is recorded, so that no second copy of the session is read from the store.
+  // Keeps the session in memory until the story is recorded, so that no second copy of the session is read from the store.
   branch.summariesUnderWay++;
   const end = (): void => {
     branch.summariesUnderWay--;
   };
   const isTaken = world.background.run(async () => {
-    const asked = await summaryTask(world, draft, start).catch(() => undefined);
+    const asked = await storyTask(world, draft, occasion.sized, writer.maxTokens).catch(
+      () => undefined,
+    );
     if (asked === undefined) return end();
-    // Nothing waits for the model's summary, not even other background work.
-    void summariser.summarise({ ...asked.task, signal: world.closing }).then((made) => {
+    // Nothing waits for the model's story, not even other background work.
+    void writer.write(asked).then((made) => {
       const isQueued = world.background.run(() =>
-        checkSummary(world, draft, { ...asked, made }).finally(end),
+        checkWritten(world, draft, asked, made).finally(end),
       );
       if (!isQueued) end();
     }, end);
@@ -47,52 +66,130 @@ export function prepareSummary(world: FitWorld, draft: Draft, start: Sized): voi
   if (!isTaken) end();
 }
 
-/** The task for the model that writes the summary. Undefined if there is nothing to summarise. */
-async function summaryTask(
-  world: FitWorld,
-  draft: Draft,
-  start: Sized,
-): Promise<Omit<Written, "made"> | undefined> {
-  const { conversation, pathIndexes } = await readVisible(world, draft, start);
-  const old = conversation.messages.slice(0, Math.floor(conversation.messages.length * oldShare));
-  const chain = draft.path.chainAt(pathIndexes[old.length - 1] ?? -1);
-  const source = speechOf(old);
-  if (chain === undefined || source.length === 0) return undefined;
-  const earlier = summaryBody(conversation.summary);
-  const given = { source, maxTokens: summaryTokens };
-  const task = earlier === undefined ? given : { ...given, earlier };
-  return { task, evidence: readEvidence(old), chain };
+interface Writer {
+  readonly maxTokens: number;
+  readonly write: (task: StoryToWrite) => Promise<ModelSummary>;
 }
 
-interface Written {
-  readonly made: ModelSummary;
-  readonly task: Pick<GateTask, "source" | "earlier" | "maxTokens">;
-  readonly evidence: GateTask["evidence"];
+/** The model that writes the story: one of its own, or that of the session. Undefined if there is none. */
+function writerFor(world: FitWorld, draft: Draft, occasion: SummaryOccasion): Writer | undefined {
+  const { summariser, sessionSummariser, closing: signal } = world;
+  if (summariser !== undefined)
+    return {
+      maxTokens: summariser.maxTokens,
+      write: ({ old, skeleton, earlier, maxTokens }) =>
+        summariser.summarise({
+          source: speechOf(old),
+          story: { skeleton, earlier },
+          maxTokens,
+          signal,
+        }),
+    };
+  const answered = answeredRequest(world, draft, occasion);
+  if (sessionSummariser === undefined || answered === undefined) return undefined;
+  return {
+    maxTokens: sessionSummariser.maxTokens,
+    write: (task) => {
+      const text = storyQuestion(task);
+      const textTokens = world.count(text);
+      return sessionSummariser.ask({ answered, text, textTokens, signal });
+    },
+  };
+}
+
+function answeredRequest(
+  { pricesOf }: Pick<FitWorld, "pricesOf">,
+  draft: Draft,
+  { fitted: { target, projection }, body }: SummaryOccasion,
+): AnsweredRequest | undefined {
+  const { askAgainAs } = draft.request;
+  if (askAgainAs === undefined || body === undefined) return undefined;
+  return {
+    wire: draft.wire,
+    body,
+    tokens: projection.most,
+    window: target.limit.window,
+    ownTextPlacement: ownTextPlacement(draft),
+    prices: pricesOf(target),
+    askAgain: (again, signal) => askAgainAs(target.model)(again, signal),
+  };
+}
+
+interface StoryToWrite extends Pick<StoryGateTask, "skeleton" | "source" | "evidence"> {
+  /** The messages to write about. */
+  readonly old: VisibleConversation["messages"];
+  readonly earlier: string | undefined;
+  readonly maxTokens: number;
+  /** The chain of the last of the old messages. */
   readonly chain: string;
 }
 
-/**
- * Checks a model's summary and records it. A text that fails the check is never shown. In that case, or if the model failed, the
- * check supplies a summary itself.
- */
-async function checkSummary(
-  world: Pick<FitWorld, "count" | "prepareCount" | "now" | "saver">,
-  { branch, log, turn }: Draft,
-  { made, task, evidence, chain }: Written,
-): Promise<void> {
+/** Undefined if there is nothing to write about. */
+async function storyTask(
+  world: FitWorld,
+  draft: Draft,
+  sized: Sized,
+  maxTokens: number,
+): Promise<StoryToWrite | undefined> {
   await world.prepareCount();
-  const summary = made.kind === "text" ? made.text : "";
-  const verdict = checkSummaryFacts({ ...task, summary, evidence, count: world.count });
-  const text = verdict.kind === "passes" ? summary : verdict.summary;
-  remember(branch, { kind: "summary-ready", chain, text });
+  const { conversation, pathIndexes } = await readVisible(world, draft, sized);
+  const { messages, summary } = conversation;
+  const old = messages.slice(0, Math.floor(messages.length * oldShare));
+  const chain = draft.path.chainAt(pathIndexes[old.length - 1] ?? -1);
+  const source = speechOf(messages);
+  if (chain === undefined || source.length === 0) return undefined;
+  const skeleton = skeletonOf(conversation, old.length, {
+    tokens: maxTokens * skeletonShare,
+    count: world.count,
+  });
+  const evidence = readEvidence(messages);
+  return { old, source, evidence, skeleton, earlier: summaryBody(summary), maxTokens, chain };
+}
+
+/** The story without a model, as if the view no longer showed the oldest messages. */
+function skeletonOf(
+  conversation: VisibleConversation,
+  oldLength: number,
+  { tokens, count }: { readonly tokens: number; readonly count: CountTokens },
+): string {
+  const from = headLength(conversation);
+  const kept = conversation.messages.slice(oldLength).map((visible, index) => {
+    return [oldLength + index, { message: visible.message, changes: [] }] as const;
+  });
+  return storyOf({
+    conversation,
+    acts: readActs(conversation.messages, from, conversation.effects),
+    from,
+    isShown: (message) => message >= oldLength,
+    quoted: new Map(),
+    rules: missingRules(rulesOf(conversation, from), { messages: new Map(kept), gone: [] }),
+    tokens,
+    count,
+  });
+}
+
+/**
+ * Checks a model's story and records it. A text that fails the check is never shown. In that case, or if the model failed, the
+ * next compaction writes the story without a model.
+ */
+async function checkWritten(
+  world: Pick<FitWorld, "count" | "now" | "saver">,
+  { branch, log, turn }: Draft,
+  { chain, ...task }: StoryToWrite,
+  made: ModelSummary,
+): Promise<void> {
+  const story = made.kind === "text" ? made.text : "";
+  const verdict = checkStory({ ...task, story, count: world.count });
+  if (verdict.kind !== "replaced")
+    remember(branch, { kind: "summary-ready", chain, text: verdict.story });
   announce(log, {
     type: "summary-prepared",
     session: log.record.id,
     at: world.now(),
     turn: turn.id,
     verdict: verdict.kind,
-    ...(made.kind === "failed" ? { reason: made.reason } : {}),
     ...(verdict.kind === "replaced" ? { reason: verdict.reason } : {}),
+    ...(made.kind === "failed" ? { reason: made.reason } : {}),
   });
   await world.saver.save(log);
 }

@@ -3,35 +3,26 @@
  * actual cost is charged.
  */
 
-export interface Prices {
-  /** Set both prices or none, because the cost cannot be computed from only one of them. */
-  readonly inputUsdPerMTok?: number;
-  readonly outputUsdPerMTok?: number;
-}
-
-export interface AllowanceSettings extends Prices {
+export interface AllowanceSettings {
+  /** Maximum cost per day, in US dollars. Without it, only calls are limited. */
   readonly maxUsdPerDay?: number;
   readonly maxCallsPerHour: number;
-}
-
-export interface Tokens {
-  readonly inputTokens: number;
-  readonly outputTokens: number;
 }
 
 export type Leave =
   | {
       readonly kind: "granted";
       /**
-       * To be called once, when the model has answered or failed. If the number of used tokens is unknown, the highest possible
-       * cost is charged.
+       * To be called once, with the cost in US dollars, when the model has answered or failed. If the cost is unknown, the highest
+       * possible cost is charged.
        */
-      readonly settle: (used: Tokens | undefined) => void;
+      readonly settle: (usd: number | undefined) => void;
     }
   | { readonly kind: "refused"; readonly reason: string };
 
 export interface Allowance {
-  ask(worst: Tokens): Leave;
+  /** `worstUsd` is the highest possible cost of the call. It is undefined if no price is known. */
+  ask(worstUsd: number | undefined): Leave;
   spentUsdToday(): number;
 }
 
@@ -40,6 +31,7 @@ const day = 24 * hour;
 
 /** Invariant: remembers the times of at most `maxCallsPerHour` calls. */
 export function createAllowance(settings: AllowanceSettings, now: () => number): Allowance {
+  const { maxUsdPerDay, maxCallsPerHour } = settings;
   let calls: readonly number[] = [];
   let today = Number.NaN;
   let spent = 0;
@@ -48,30 +40,32 @@ export function createAllowance(settings: AllowanceSettings, now: () => number):
     if (date !== today) spent = 0;
     today = date;
   };
-  const refusal = (usd: number): string | undefined => {
-    if (calls.length >= settings.maxCallsPerHour)
-      return `the limit of ${settings.maxCallsPerHour} calls per hour is reached`;
-    const { maxUsdPerDay } = settings;
-    const isOver = maxUsdPerDay !== undefined && usd > 0 && spent + usd > maxUsdPerDay;
+  const refusal = (usd: number | undefined): string | undefined => {
+    if (calls.length >= maxCallsPerHour)
+      return `the limit of ${maxCallsPerHour} calls per hour is reached`;
+    if (maxUsdPerDay === undefined) return undefined;
+    if (usd === undefined)
+      return `no price is known for the model, so the limit of ${maxUsdPerDay} USD per day cannot be kept: set the model's prices`;
+    const isOver = usd > 0 && spent + usd > maxUsdPerDay;
     return isOver ? `the limit of ${maxUsdPerDay} USD per day would be exceeded` : undefined;
   };
   return {
-    ask: (worst) => {
+    ask: (worstUsd) => {
       turnPage();
       const at = now();
       calls = calls.filter((time) => at - time < hour);
-      const usd = usdOf(worst, settings);
-      const reason = refusal(usd);
+      const reason = refusal(worstUsd);
       if (reason !== undefined) return { kind: "refused", reason };
+      const reserved = worstUsd ?? 0;
       calls = [...calls, at];
-      spent += usd;
+      spent += reserved;
       const date = today;
       let isSettled = false;
-      const settle = (used: Tokens | undefined): void => {
-        if (isSettled || used === undefined) return;
+      const settle = (usd: number | undefined): void => {
+        if (isSettled || usd === undefined) return;
         isSettled = true;
         turnPage();
-        if (date === today) spent += usdOf(used, settings) - usd;
+        if (date === today) spent += usd - reserved;
       };
       return { kind: "granted", settle };
     },
@@ -80,10 +74,4 @@ export function createAllowance(settings: AllowanceSettings, now: () => number):
       return spent;
     },
   };
-}
-
-function usdOf({ inputTokens, outputTokens }: Tokens, prices: Prices): number {
-  const { inputUsdPerMTok, outputUsdPerMTok } = prices;
-  if (inputUsdPerMTok === undefined || outputUsdPerMTok === undefined) return 0;
-  return (inputTokens * inputUsdPerMTok + outputTokens * outputUsdPerMTok) / 1_000_000;
 }

@@ -18,8 +18,8 @@ export interface ModelSettings {
   readonly provider: AskedServer;
   readonly model: string;
   readonly baseUrl?: string;
-  /** Name of the environment variable with the key. The key itself is never configured. */
-  readonly apiKeyEnv: string;
+  /** Name of the environment variable with the key. The key itself is never configured. Undefined if the server needs none. */
+  readonly apiKeyEnv?: string;
 }
 
 export interface ModelOutside {
@@ -43,7 +43,8 @@ export async function askModel(
   outside: ModelOutside,
   question: Question,
 ): Promise<OneAnswer> {
-  const key = outside.env[settings.apiKeyEnv]?.trim() || undefined;
+  const { apiKeyEnv = "" } = settings;
+  const key = outside.env[apiKeyEnv]?.trim() || undefined;
   try {
     const response = await send(settings, outside, key, question);
     return await read(settings.provider, response);
@@ -60,14 +61,19 @@ function send(
   { signal, ...question }: Question,
 ): Promise<Response> {
   if (key === undefined && needsKey(provider))
-    throw new PlimsollError("CONFIG_INVALID", `The summariser needs a key. Set ${apiKeyEnv}.`);
+    throw new PlimsollError(
+      "CONFIG_INVALID",
+      apiKeyEnv === undefined
+        ? "The summariser needs a key. Name its environment variable in apiKeyEnv."
+        : `The summariser needs a key. Set ${apiKeyEnv}.`,
+    );
   const url = questionUrl(provider, { baseUrl, model });
   if (url === undefined)
     throw new PlimsollError("CONFIG_INVALID", "The summariser has no address. Set its baseUrl.");
   if (url.username !== "" || url.password !== "")
     throw new PlimsollError(
       "CONFIG_INVALID",
-      `The summariser's baseUrl must not contain a user name or a password. Put the key into ${apiKeyEnv}.`,
+      `The summariser's baseUrl must not contain a user name or a password. Put the key into ${apiKeyEnv ?? "a variable that apiKeyEnv names"}.`,
     );
   return (outside.fetch ?? fetch)(url, {
     method: "POST",

@@ -1,8 +1,10 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
+import type { PriceList } from "../../prompt/price-rows.ts";
 import { createAllowance } from "./allowance.ts";
-import { createSummariser, type ModelSummary, type SummariserSettings } from "./summariser.ts";
+import type { ModelSummary } from "./bounded-call.ts";
+import { createSummariser, type SummariserSettings } from "./summariser.ts";
 
 interface Asked {
   readonly path: string;
@@ -65,6 +67,12 @@ const chatAnswer = (text: string): Answer =>
     usage: { prompt_tokens: 1_000, completion_tokens: 100, total_tokens: 1_100 },
   });
 
+const noPrices: PriceList = { cache: { kind: "unknown" }, source: "test", date: "" };
+
+function prices(input: number, output: number): PriceList {
+  return { ...noPrices, prices: { input, output, cacheRead: input, cacheWrite: input } };
+}
+
 interface Trial extends Partial<SummariserSettings> {
   readonly now?: () => number;
   readonly signal?: AbortSignal;
@@ -74,7 +82,14 @@ interface Trial extends Partial<SummariserSettings> {
 function summariserFor(url: string, trial: Trial = {}) {
   const { now = () => 0, signal = new AbortController().signal, fetch, ...settings } = trial;
   const summariser = createSummariser(
-    { provider: "anthropic", model: "small", baseUrl: url, apiKeyEnv: "SMALL_KEY", ...settings },
+    {
+      provider: "anthropic",
+      model: "small",
+      baseUrl: url,
+      apiKeyEnv: "SMALL_KEY",
+      prices: noPrices,
+      ...settings,
+    },
     { now, env: { SMALL_KEY: "sk-secret" }, ...(fetch === undefined ? {} : { fetch }) },
   );
   const ask = (): Promise<ModelSummary> =>
@@ -115,7 +130,7 @@ describe("a summary is asked for", () => {
     ["ollama", "max_tokens"],
   ] as const)("in the form of %s, with its limit in %s", async (name, limit) => {
     const { url, asked } = await provider(chatAnswer("## State\n- All is well."));
-    expect(await summariserFor(url, { provider: name }).ask()).toEqual({
+    expect(await summariserFor(url, { provider: name }).ask()).toMatchObject({
       kind: "text",
       text: "## State\n- All is well.",
       usage: { inputTokens: 1_000, outputTokens: 100 },
@@ -258,7 +273,13 @@ describe("it fails in words, and never throws, when", () => {
   test("a key that cannot be sent in a header is refused, and the error does not quote it", async () => {
     const key = "sk-one\nsk-two";
     const summariser = createSummariser(
-      { provider: "anthropic", model: "small", baseUrl: "http://127.0.0.1:1", apiKeyEnv: "KEY" },
+      {
+        provider: "anthropic",
+        model: "small",
+        baseUrl: "http://127.0.0.1:1",
+        apiKeyEnv: "KEY",
+        prices: noPrices,
+      },
       { now: () => 0, env: { KEY: ` ${key}\n` } },
     );
     const signal = new AbortController().signal;
@@ -355,7 +376,7 @@ describe("it fails in words, and never throws, when", () => {
     const noKey = await summariserFor("http://127.0.0.1:1/v1", { apiKeyEnv: "NONE" }).ask();
     expect(noKey).toEqual({ kind: "failed", reason: "The summariser needs a key. Set NONE." });
     const { summarise } = createSummariser(
-      { provider: "compatible", model: "small", apiKeyEnv: "NONE" },
+      { provider: "compatible", model: "small", apiKeyEnv: "NONE", prices: noPrices },
       { now: () => 0, env: {} },
     );
     const task = { source: [], maxTokens: 10, signal: new AbortController().signal };
@@ -391,8 +412,7 @@ describe("the allowance", () => {
     const { url, asked } = await provider(anthropicAnswer("fine, thanks"));
     const { ask, summariser } = summariserFor(url, {
       now: () => time,
-      inputUsdPerMTok: 1,
-      outputUsdPerMTok: 10,
+      prices: prices(1, 10),
       maxUsdPerDay: 0.008,
     });
     expect((await ask()).kind).toBe("text");
@@ -410,24 +430,29 @@ describe("the allowance", () => {
   });
 
   test("sets the worst case aside, so that calls at the same time cannot exceed it", () => {
-    const allowance = createAllowance(
-      { maxUsdPerDay: 1, inputUsdPerMTok: 1, outputUsdPerMTok: 1, maxCallsPerHour: 9 },
-      () => 0,
-    );
-    const worst = { inputTokens: 300_000, outputTokens: 100_000 };
-    const [one, other, third] = [allowance.ask(worst), allowance.ask(worst), allowance.ask(worst)];
+    const allowance = createAllowance({ maxUsdPerDay: 1, maxCallsPerHour: 9 }, () => 0);
+    const [one, other, third] = [allowance.ask(0.4), allowance.ask(0.4), allowance.ask(0.4)];
     expect([one.kind, other.kind, third.kind]).toEqual(["granted", "granted", "refused"]);
-    if (one.kind === "granted") one.settle({ inputTokens: 100_000, outputTokens: 0 });
+    if (one.kind === "granted") one.settle(0.1);
     expect(allowance.spentUsdToday()).toBeCloseTo(0.5);
     if (other.kind === "granted") other.settle(undefined);
     expect(allowance.spentUsdToday()).toBeCloseTo(0.5);
-    expect(allowance.ask(worst).kind).toBe("granted");
+    expect(allowance.ask(0.4).kind).toBe("granted");
   });
 
   test("without a price counts calls only", () => {
-    const allowance = createAllowance({ maxUsdPerDay: 0.0001, maxCallsPerHour: 1 }, () => 0);
-    const worst = { inputTokens: 1e9, outputTokens: 1e9 };
-    expect(allowance.ask(worst).kind).toBe("granted");
-    expect(allowance.ask(worst)).toMatchObject({ kind: "refused" });
+    const allowance = createAllowance({ maxCallsPerHour: 1 }, () => 0);
+    expect(allowance.ask(undefined).kind).toBe("granted");
+    expect(allowance.ask(undefined)).toMatchObject({ kind: "refused" });
+  });
+
+  test("refuses a model without a price if there is a limit in money, and says what to do", async () => {
+    const { url, asked } = await provider(anthropicAnswer("fine, thanks"));
+    expect(await summariserFor(url, { maxUsdPerDay: 5 }).ask()).toEqual({
+      kind: "failed",
+      reason:
+        "no price is known for the model, so the limit of 5 USD per day cannot be kept: set the model's prices",
+    });
+    expect(asked).toEqual([]);
   });
 });

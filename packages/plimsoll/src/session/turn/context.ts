@@ -15,6 +15,7 @@ import type { OwnAnswers } from "../lookup/answer-own-call.ts";
 import type { PreambleReader } from "../measure/preamble.ts";
 import type { CountTokens, PreambleCounts } from "../measure/preamble-counts.ts";
 import type { Targets } from "../measure/target.ts";
+import type { AskAgain } from "../models/session-summariser.ts";
 import type { OfferReader } from "../tools/own-tools-offer.ts";
 import type { OpenTurns } from "./open-turns.ts";
 
@@ -55,6 +56,8 @@ export interface Incoming {
   readonly isFreshSearch?: boolean;
   /** Asks the provider to count tokens. Can be called only while the request is under way. */
   readonly countTokens?: CountTokens;
+  /** Asks a model at the same upstream once more, with the headers of this request. Keeps them only as long as it can be called. */
+  readonly askAgainAs?: (model: string) => AskAgain;
   /** Whether the tenant is derived from a credential on this machine. The client may refresh such a credential. */
   readonly isRefreshable?: boolean;
   readonly headers?: Readonly<Record<string, string>>;

@@ -158,12 +158,13 @@ function toolsPlace(
 
 function requestOf(drafting: Drafting, path: Path): DraftRequest {
   const { incoming, request, whole, isBypassed } = drafting;
-  const { wire, body, headers, credentials } = incoming;
+  const { wire, body, headers, credentials, askAgainAs } = incoming;
   const { serverSideCount } = whole;
   return {
     compose: (changes) => composeRequest(drafting, { path, serverSideCount }, changes),
     ...(headers === undefined ? {} : { headers }),
     ...(credentials === undefined ? {} : { credentials }),
+    ...(askAgainAs === undefined ? {} : { askAgainAs }),
     ...(request.maxOutputTokens === undefined || isBypassed
       ? {}
       : { output: outputOf(request.maxOutputTokens, request.thinkingTokens) }),

@@ -6,6 +6,7 @@
 import type { Draft } from "../draft/draft.ts";
 import { withTools } from "../fit/defer-tools.ts";
 import { createFitter, type Fitter } from "../fit/fitter.ts";
+import { prepareSummary, type SummaryOccasion } from "../fit/prepare-summary.ts";
 import type { EventBus } from "../log/event-bus.ts";
 import type { Mender } from "../log/mend.ts";
 import { reportDegraded } from "../log/report.ts";
@@ -34,6 +35,8 @@ export interface TurnServices {
   bodyToSend(turn: SendingTurn, draft: Draft, read: ReadRequest): Uint8Array | undefined;
   /** Stores the request, the answer, the edits and the events in one transaction. */
   end(sent: SentTurn, result: TurnResult): Promise<Saved>;
+  /** Asks a model for the story so far, in the background. */
+  prepareSummary(draft: Draft, occasion: SummaryOccasion): void;
   mend: Mender["mend"];
   readonly openTurns: OpenTurns;
   readonly bus: EventBus;
@@ -52,6 +55,7 @@ export function createTurnServices(context: TurnContext): TurnServices {
     bodyToSend: (turn, draft, { request, slices, incoming: { body } }) =>
       bodyToSend(turn, draft, { request, body, slices, pricesOf }),
     end: (sent, result) => endTurn(context, sent, result),
+    prepareSummary: (draft, occasion) => prepareSummary(context, draft, occasion),
     mend: mender.mend,
     openTurns,
     bus,

@@ -108,10 +108,25 @@ export class Turn {
   end(result: TurnResult): Promise<Saved> {
     const { draft, placed } = this;
     const sent = { draft, placed, fitted: this.#fitted, rounds: this.rounds?.kept };
-    this.#ended ??= this.#services
+    if (this.#ended !== undefined) return this.#ended;
+    this.#ended = this.#services
       .end(sent, result)
       .finally(() => this.#services.openTurns.delete(this.#unended));
+    void this.#ended.then(() => this.#prepareSummary(result));
     return this.#ended;
+  }
+
+  /** The bytes that were sent last. Undefined in the library. */
+  protected get sentBody(): Uint8Array | undefined {
+    return undefined;
+  }
+
+  /** After the answer, so that the provider has the request in its cache and has not found it too long. */
+  #prepareSummary({ status }: TurnResult): void {
+    const fitted = this.#fitted;
+    const { summaryDue: sized } = fitted;
+    if (status !== "complete" || sized === undefined) return;
+    this.#services.prepareSummary(this.draft, { fitted, sized, body: this.sentBody });
   }
 
   async #compact(): Promise<CompactedAsAsked["text"]> {
@@ -136,6 +151,7 @@ export class Turn {
 /** A turn of the proxy. */
 export class ReceivedTurn extends Turn {
   readonly #bodyOf: () => Uint8Array | undefined;
+  #sentBody: Uint8Array;
 
   /**
    * Starts a turn from a client's request. The request contains the whole history, so if the store
@@ -153,12 +169,21 @@ export class ReceivedTurn extends Turn {
 
   private constructor(services: TurnServices, begun: OpenTurn, fitted: Fitted, read: ReadRequest) {
     super(services, begun, fitted);
-    this.#bodyOf = () => services.bodyToSend(this, this.draft, read);
+    this.#sentBody = read.incoming.body;
+    this.#bodyOf = () => {
+      const edited = services.bodyToSend(this, this.draft, read);
+      this.#sentBody = edited ?? read.incoming.body;
+      return edited;
+    };
   }
 
   /** The bytes to send now. Undefined if the client's own bytes are sent. */
   get body(): Uint8Array | undefined {
     return this.#bodyOf();
+  }
+
+  protected override get sentBody(): Uint8Array {
+    return this.#sentBody;
   }
 }
 

@@ -8,6 +8,8 @@ import type { OwnText, WireCache } from "../format/wire.ts";
 export const anthropicCache: WireCache = {
   markField: "cache_control",
   usualMark: { type: "ephemeral" },
+  // platform.claude.com/docs/en/build-with-claude/prompt-caching: "What invalidates the cache".
+  dependsOnToolChoice: true,
   isLongMark: (mark) => isObject(mark) && mark["ttl"] === "1h",
   countMarks,
   hasLongMarks,

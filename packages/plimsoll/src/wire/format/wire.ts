@@ -221,7 +221,7 @@ export interface WireBody {
   read(body: Uint8Array, slices: BodySlices): WireRequest;
   compose(parts: BodyParts): JsonObject;
   decodeSystem(system: JsonValue): readonly Part[];
-  /** The fields that limit the length of the answer in this body, with new values. */
+  /** The fields that limit the length of the answer in this body, with new values. If it has none, the vendor's usual field. */
   outputFields(body: Uint8Array, slices: BodySlices, output: OutputSize): FieldValues;
   /** The fields that forbid the model to call tools in this body. */
   noTools(body: Uint8Array, slices: BodySlices): FieldValues;
@@ -292,6 +292,8 @@ export interface WireCache {
    * without marks.
    */
   readonly markField?: string;
+  /** Set if a request with another tool choice reads none of the messages from the cache. */
+  readonly dependsOnToolChoice?: true;
   /** The default cache mark, which asks the provider to cache everything up to the mark. Undefined if the wire has no marks. */
   readonly usualMark?: JsonObject;
   /** Whether the mark asks for the long lifetime. */

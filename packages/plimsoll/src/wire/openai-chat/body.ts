@@ -16,7 +16,8 @@ import {
 import { encodeTool } from "./tools.ts";
 
 /** Newer models accept only `max_completion_tokens`. A body has at most one of the two. */
-const outputNames = ["max_completion_tokens", "max_tokens"];
+const usualOutputName = "max_completion_tokens";
+const outputNames = [usualOutputName, "max_tokens"];
 
 export const chatBody: WireBody = {
   read: readRequest,
@@ -43,7 +44,7 @@ function outputFields(
     const asked = fields.optionalCount(name);
     return asked === undefined ? [] : [[name, Math.min(asked, maxTokens)] as const];
   });
-  return new Map(named);
+  return new Map(named.length === 0 ? [[usualOutputName, maxTokens]] : named);
 }
 
 function readRequest(body: Uint8Array, slices: BodySlices): WireRequest {
@@ -76,7 +77,7 @@ function profileOf(target: string): Profile | undefined {
 function composeBody(parts: BodyParts): JsonObject {
   return {
     model: parts.model,
-    [parts.outputField ?? "max_completion_tokens"]: parts.maxOutputTokens,
+    [parts.outputField ?? usualOutputName]: parts.maxOutputTokens,
     ...(parts.tools.length === 0 ? {} : { tools: parts.tools.map(encodeTool) }),
     messages:
       parts.system === undefined

@@ -1,0 +1,40 @@
+/** Reads the lines of a story back into items, so that a later story can go on from them. */
+
+import { withoutHandles } from "../../message/handle.ts";
+import { type Item, parseSummary, type Section } from "../summary/format.ts";
+
+const ownSections: ReadonlySet<string> = new Set(["Rules", "Open", "Changed", "Done"]);
+
+/**
+ * The lines of an earlier story. Those in the sections of a story stay as they are, also if they go on over several lines. Lines of
+ * other sections are from a summary that a model wrote, or from an older version.
+ */
+export function readStory(story: string): {
+  readonly own: readonly Item[];
+  readonly others: readonly Item[];
+} {
+  const own: OpenItem[] = [];
+  const rest: string[] = [];
+  let section: Section | undefined;
+  for (const line of withoutHandles(story).split("\n")) {
+    const [, title] = /^## (\w+)$/.exec(line) ?? [];
+    if (title !== undefined) section = ownSections.has(title) ? (title as Section) : undefined;
+    if (section === undefined) rest.push(line);
+    else if (title === undefined && line.trim() !== "") addLine(own, section, line);
+  }
+  return { own, others: parseSummary(rest.join("\n")) };
+}
+
+/** An item that may go on in the next line. */
+type OpenItem = Item & { text: string };
+
+function addLine(items: OpenItem[], section: Section, line: string): void {
+  const last = items.at(-1);
+  const [, number, text] = /^- (?:#(\d{1,9}) )?(.*)$/.exec(line) ?? [];
+  if (text === undefined && last?.section === section) {
+    last.text += `\n${line}`;
+    return;
+  }
+  const place = number === undefined ? {} : { number: Number(number) };
+  items.push({ section, isData: false, text: text ?? line, ...place });
+}
