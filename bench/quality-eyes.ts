@@ -61,7 +61,8 @@ async function answersIn(
 function textOf(messages: readonly ChatMessage[], isWhole: boolean): string {
   return messages
     .map(({ role, content, tool_calls: calls = [] }, index) => {
-      const words = typeof content === "string" ? content : JSON.stringify(content ?? "");
+      const words =
+        typeof content === "string" ? content : content == null ? "" : JSON.stringify(content);
       const called = calls.map(({ function: { name, arguments: input } }) => `→ ${name} ${input}`);
       const number = isWhole ? ` #${index + 1}` : "";
       return [`── ${role}${number}`, ...(words === "" ? [] : [words]), ...called].join("\n");

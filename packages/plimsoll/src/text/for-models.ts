@@ -264,6 +264,10 @@ export function excerptNotice(
 }
 
 /** Lines of the story so far: what the view no longer shows. */
+function numbers(first: number, last: number): string {
+  return first === last ? `#${first}` : `#${first}–#${last}`;
+}
+
 interface MessageNumbers {
   readonly first: number;
   readonly last: number;
@@ -290,7 +294,7 @@ export const storyTexts = {
   changed: (verb: string, objects: readonly string[]): string => `${verb} ${objects.join(", ")}`,
   /** Changes that there is no room to name one by one. */
   changedMany: (verb: string, what: string, { first, last }: MessageNumbers): string =>
-    `${verb} ${what} (${first === last ? `#${first}` : `#${first}–#${last}`})`,
+    `${verb} ${what} (${numbers(first, last)})`,
   changedFiles: (count: number, folder: string): string =>
     `${counted(count, "file")}${folder === "" ? "" : ` under ${folder}`}`,
   commands: (count: number): string => counted(count, "command"),
@@ -299,7 +303,7 @@ export const storyTexts = {
   moreRules: (count: number): string => counted(count, "more rule"),
   moreChanges: (count: number): string => `${counted(count, "more line")} of changes`,
   earlierRequests: (count: number, from: number, to: number): string =>
-    `${counted(count, "earlier request")} (#${from}–#${to})`,
+    `${counted(count, "earlier request")} (${numbers(from, to)})`,
   /** In the sentence about a run of messages that are left out. */
   failedCall: (object: string): string => `${object} (failed)`,
   moreCalls: (count: number): string => counted(count, "more call"),

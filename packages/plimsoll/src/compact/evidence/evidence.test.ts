@@ -43,6 +43,7 @@ describe("rules of the user", () => {
     "Always run the linter first.",
     "Only edit files in src/.",
     "Keep the public API as it is.",
+    "Please leave the fixtures alone.",
     "Bitte nicht die Datenbank löschen.",
     "不要修改测试文件。",
     "Никогда не удаляй логи.",
@@ -56,6 +57,11 @@ describe("rules of the user", () => {
     "You never told me about that.",
     "There is only one user so far.",
     "What is the weather like?",
+    "But we skipped the refactor phase, shouldn't we go back?",
+    "We made it as a best path, remember?",
+    "I give you all permissions and leave to work while I am away.",
+    "The hook caught a command with a forbidden pattern.",
+    "A comment that explains why we check it (to ensure that nothing is filtered).",
   ])("are not made of ordinary talk: %s", (talk) => {
     expect(texts(read(user(talk)), "constraint")).toEqual([]);
   });

@@ -2,15 +2,19 @@
 
 /** Words that make a sentence a rule, at any position in the sentence. */
 const ruling =
-  /\b(?:must(?! have been)|mustn['’]t|make sure|be sure to|ensure|under no circumstances|forbidden|not allowed|required to|no more than|at most|at least|off[- ]limits|(?:should|shall)(?:n['’]t| not| never| always| only)|may not)\b/i;
+  /\b(?:must(?! have been)|mustn['’]t|make sure|be sure to|under no circumstances|(?:is|are|strictly) forbidden|not allowed|required to|no more than|at most|at least|off[- ]limits|(?:should|shall)(?:n['’]t| not| never| always| only)|may not)\b/i;
 /** Words that make a sentence a rule only at the beginning of the sentence or of a clause. */
 const bidding =
-  /(?:^|[,;:(–—]\s*|(?<!\b(?:I|we|you|they|he|she|it)\s)\b(?:please|and|but|so|also|just|then)\s+)(?:do not|don['’]t|never|always|only|keep(?! going)|avoid|stick to|leave|remember|prefer)\b/i;
+  /(?:^|[,;:(–—]\s*|(?<!\b(?:I|we|you|they|he|she|it)\s)\b(?:please|and|but|so|also|just|then)\s+)(?:do not|don['’]t|never|always|only|keep(?! going)|avoid|ensure|stick to|leave(?= .*\b(?:alone|as|out|unchanged|untouched|be)\b)|remember|prefer)\b/i;
+/** A question, such as "shouldn't we go back?", gives no rule. A polite order, such as "can you please not touch it?", does. */
+const asking =
+  /^(?!.*\b(?:can|could|would|will) you\b.*\b(?:not|never|only|always)\b).*[?？]["'”’)]*\s*$/s;
 const choosing = /\buse\b.{1,80}\b(?:not|only|instead of|rather than)\b/i;
 const rulingElsewhere =
   /(?<!\p{L})(?:muss|müssen|darf(?:st)? nicht|dürfen nicht|niemals|nur noch|auf keinen fall|bitte nicht|il faut|jamais|toujours|doit|doivent|nunca|siempre|debes?|deben|asegúrate|никогда|всегда|должен|должна|нельзя|обязательно)(?!\p{L})|必须|不要|不得|务必|禁止|切勿|只能|必ず|絶対に|しないで|반드시|절대/iu;
 
 export function isRule(sentence: string): boolean {
+  if (asking.test(sentence)) return false;
   return [ruling, bidding, choosing, rulingElsewhere].some((pattern) => pattern.test(sentence));
 }
 

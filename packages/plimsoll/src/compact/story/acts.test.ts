@@ -122,3 +122,14 @@ describe("a run of messages in one sentence", () => {
     expect(told([user("so"), assistant("it is")])).toBe("");
   });
 });
+
+test.each([
+  ["Updated fees.ts with 3 additions\n+ throw new Error('no fee')", true],
+  ["The file fees.ts has been updated. Here's a snippet:\n 12\tError: raise it", true],
+  ["User rejected update to fees.ts\n 1 +  const fee = 1;", false],
+  ["Error: File has not been read yet. Read it first before writing to it.", false],
+  ["The user doesn't want to proceed with this tool use. The tool use was rejected.", false],
+])("an edit that answered %j was made: %j", (text, isMade) => {
+  const [act] = actsOf(exchange("Edit", { file_path: "fees.ts" }, text));
+  expect(act !== undefined && !hasFailed(act)).toBe(isMade);
+});

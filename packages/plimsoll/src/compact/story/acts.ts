@@ -45,12 +45,22 @@ export function readActs(
   });
 }
 
+/** How a tool begins its answer if it did not do what it was asked to, or if the user did not let it. */
+const refusal =
+  /^\s*(?:<\w+>)?\s*(?:error|failed|failure|fatal|cannot|could not|unable to|permission denied|(?:the )?user (?:rejected|denied|declined|doesn['’]t want)|no \(tell)/i;
+
 const readingVerbs = new Set(["read", "listed", "searched for", "fetched"]);
 
-/** If a tool shows a file or a page, errors in it are no errors of the call. */
+/**
+ * A tool that shows or changes a file may quote its text, and errors in that text are no errors of the call. A command and every
+ * other tool report errors anywhere.
+ */
 function outcomeOfDeed(result: ToolResultPart, { verb, object }: Deed): CommandOutcome {
-  if (readingVerbs.has(verb)) return result.isError ? "failed" : "ok";
-  return outcomeOf(result, object.replace(/^`/, ""));
+  const [text = ""] = result.content.flatMap((one) => (one.kind === "text" ? [one.text] : []));
+  if (result.isError) return "failed";
+  if (readingVerbs.has(verb)) return "ok";
+  if (verb === "ran" || verb === "called") return outcomeOf(result, object.replace(/^`/, ""));
+  return refusal.test(text) ? "failed" : "ok";
 }
 
 export function hasFailed({ outcome }: Act): boolean {

@@ -59,13 +59,13 @@ function hasGap(messages: readonly VisibleMessage[], first: number, last: number
 }
 
 const toldRequest = /^- #(\d{1,9}) (?:asked|said):/gm;
-const countedRequests = /^- \d{1,9} earlier requests? \(#(\d{1,9})–#(\d{1,9})\)/gm;
+const countedRequests = /^- \d{1,9} earlier requests? \(#(\d{1,9})(?:–#(\d{1,9}))?\)/gm;
 
 /** Whether the story so far tells of a request between two message numbers. */
 function hiddenRequests(summary = ""): (after: number, before: number) => boolean {
   const told = [...summary.matchAll(toldRequest)].map(([, number]) => Number(number));
   const counted = [...summary.matchAll(countedRequests)].map(
-    ([, first, last]) => [Number(first), Number(last)] as const,
+    ([, first, last = first]) => [Number(first), Number(last)] as const,
   );
   return (after, before) =>
     told.some((number) => after < number && number < before) ||

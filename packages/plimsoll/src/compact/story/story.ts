@@ -301,7 +301,7 @@ function fitted({ tokens, count }: StoryTask, parts: Parts): string {
 
 /** A line that counts other lines, from an earlier story. */
 const countedLine =
-  /^(\d{1,9}) (?:more rules?|more lines? of changes|earlier requests?)(?: \(#(\d+)–#(\d+)\))?$/;
+  /^(\d{1,9}) (?:more rules?|more lines? of changes|earlier requests?)(?: \(#(\d+)(?:–#(\d+))?\))?$/;
 
 function isCounted({ text, number }: Item): boolean {
   return number === undefined && countedLine.test(text);
@@ -329,7 +329,7 @@ function countedRequests(items: readonly Item[]): readonly Item[] {
   const amount = amountOf(items);
   if (amount === 0) return [];
   const numbers = items.flatMap(({ number, text }) => {
-    const [, , first, last] = countedLine.exec(text) ?? [];
+    const [, , first, last = first] = countedLine.exec(text) ?? [];
     return number === undefined
       ? [first, last].flatMap((end) => (end ? [Number(end)] : []))
       : [number];
