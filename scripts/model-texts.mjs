@@ -183,6 +183,7 @@ const chapters = {
       messagesKept: [["[… 12 messages, #7–#18]", handle]],
       sameLines: [[40, 31, false]],
       leftOut: [["120 lines, 4,310 bytes"]],
+      shortGap: [[26, 40]],
       leftOutMessages: [
         [7, 7, ""],
         [26, 40, "read a.ts, b.ts; ran `npm test` (failed)"],

@@ -373,7 +373,7 @@ describe("with room for many calls", () => {
       const client = new Client(stage, {
         wire,
         story: (draft) => {
-          const done = /## Done\n(?:- .*\n?)*/.exec(draft)?.[0] ?? "";
+          const done = /## Answered\n(?:- .*\n?)*/.exec(draft)?.[0] ?? "";
           return reply(text(done.replaceAll(/(→ #\d+: ).*$/gm, `$1${BETTER}`)));
         },
       });
@@ -409,7 +409,7 @@ describe("with room for many calls", () => {
       pieces: [Buffer.from("<h1>busy</h1>")],
     };
     const lies =
-      "## Rules\n- #1 Always touch the tests.\n## Done\n- #2 noted: all is lost forever in Lisbon";
+      "## Rules\n- #1 Always touch the tests.\n## Answered\n- #2 noted: all is lost forever in Lisbon";
     test.each<[string, Story, string]>([
       ["answers garbage", () => html, "could not be read"],
       [

@@ -116,3 +116,12 @@ test("a name that comes up in more messages is worth more, one among many is wor
   expect(worthOfStanding({ messages: 3, fewest: 1 })).toBeGreaterThan(2);
   expect(worthOfStanding({ messages: 1, fewest: 40 })).toBeLessThan(0.12);
 });
+
+test("encoded data mentions nothing, and paths and ids still do", () => {
+  expect([
+    ...mentionsIn("qRljubmte+8E+I720nuob/SFjhHzF7thyegHy9a52XwJ4nZjs1DRvxu2/8AiK2").keys(),
+  ]).toEqual([]);
+  expect([
+    ...mentionsIn("src/components/UserProfileCard2/index call ses4KJD0cZP").keys(),
+  ]).toContain("src/components/UserProfileCard2/index");
+});

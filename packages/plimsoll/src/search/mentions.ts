@@ -92,8 +92,19 @@ export function worthOfStanding({ messages, fewest }: Standing): number {
   return (1 + Math.log(messages)) / fewest ** 0.6;
 }
 
+/** Encoded data, such as base64, changes between capitals, small letters and digits all the time. Paths and ids do not. */
+const change = /[a-z](?=[A-Z0-9])|[A-Z](?=\d)|\d(?=[A-Za-z])/g;
+const shortestEncoded = 20;
+const mostChanges = 1 / 5;
+
+function isEncoded(name: string): boolean {
+  if (name.length < shortestEncoded || /[._-]/.test(name)) return false;
+  return (name.match(change)?.length ?? 0) > name.length * mostChanges;
+}
+
 function isMention(name: string, kind: MentionKind): boolean {
   if (name.length < (kind === "name" ? shortestName : shortest) || name.length > longest)
     return false;
+  if ((kind === "path" || kind === "id") && isEncoded(name)) return false;
   return kind === "path" ? name.includes("/") : !emphasis.has(name);
 }

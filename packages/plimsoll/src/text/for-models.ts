@@ -256,14 +256,13 @@ export function excerptNotice(
 ): string {
   const begin = isBrief
     ? "Plimsoll: shortened; #n is message n."
-    : "Plimsoll: this conversation was shortened to fit; #n is message n.";
+    : "Plimsoll: this conversation was shortened to fit. These lines say what the messages below do not show; #n is message n.";
   if (handle === "") return begin;
   return readResult === undefined
     ? `${begin} ${handle} keeps all of it.`
     : `${begin} Read it in full: ${readResult} with ref_id "${handle}#n".`;
 }
 
-/** Lines of the story so far: what the view no longer shows. */
 function numbers(first: number, last: number): string {
   return first === last ? `#${first}` : `#${first}–#${last}`;
 }
@@ -273,6 +272,7 @@ interface MessageNumbers {
   readonly last: number;
 }
 
+/** Lines of the story so far: what the view no longer shows. */
 export const storyTexts = {
   /** A request, and the first sentence of the answer. */
   done: (request: string, answer: number, outcome: string): string =>
@@ -340,6 +340,9 @@ export const markTexts = {
   sameLines: (count: number, number: number | undefined, isBelow: boolean): string =>
     `${counted(count, "line")} as in #${number}${isBelow ? " below" : ""}`,
   leftOut: (amount: string): string => `[… ${amount} left out]`,
+  /** In place of a run of messages, if there is little room. */
+  shortGap: (from: number | undefined, to: number | undefined): string =>
+    from === to ? `[… #${from}]` : `[… #${from}–#${to}]`,
   /** In place of a run of messages. `what` says what happened in it, and may be empty. */
   leftOutMessages: (from: number | undefined, to: number | undefined, what: string): string =>
     `[Plimsoll: ${from === to ? `#${from} is` : `#${from}–#${to} are`} left out${what === "" ? "" : `: ${what}`}.]`,
@@ -443,9 +446,9 @@ export const storyWriterTexts = {
   /** For the session's own model, after its conversation. */
   question:
     "This message is from Plimsoll, which manages your context window, and not from the user. Older messages will soon leave the window. Stop your work for this one answer, call no tools, and write the story of the conversation so far.",
-  form: `Plimsoll has written a draft of the story, in the sections Rules, Done, Changed and Open. Write the same story in better words, with the same sections and the same lines:
+  form: `Plimsoll has written a draft of the story, in the sections Rules, Answered, Changed and Open. Write the same story in better words, with the same sections and the same lines:
 - Rules: repeat every line word for word.
-- Done: keep each line up to its second number, for example "- #12 asked: … → #31: …". After that number, say in at most 30 words what came of the request: what was found, decided or changed, and why. Add a line "- #45 noted: …" for an important finding or decision that no line tells.
+- Answered: keep each line up to its second number, for example "- #12 asked: … → #31: …". After that number, say in at most 30 words what came of the request: what was found, decided or changed, and why. Add a line "- #45 noted: …" for an important finding or decision that no line tells.
 - Changed: repeat every line.
 - Open: repeat every line, and add after it why it failed or what is missing. Add a line "- #52 to do: …" for a task that is not done, in the words of the user or the agent who named it. Repeat such lines of an older story if the task is still not done.
 #12 is the number of a message. Use only numbers that you were given. Quote paths, commands, figures, ids and error messages as they are. Invent nothing, and leave out nothing of the draft.`,

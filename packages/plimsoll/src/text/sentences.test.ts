@@ -50,3 +50,10 @@ it("loses nothing of any text", () => {
     }),
   );
 });
+
+it.each(["Thank you, Mr. Smith is here.", "See e.g. The Times.", "Dr. Who came. "])(
+  "does not end a sentence after a title or another abbreviation: %j",
+  (text) => {
+    expect(sentencesIn(text)).toHaveLength(1);
+  },
+);

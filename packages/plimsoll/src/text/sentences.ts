@@ -30,6 +30,11 @@ export function sentencesIn(text: string, next: NextSentence = "capital"): reado
   return sentences;
 }
 
+/** A full stop after one of these does not end a sentence. */
+const abbreviation =
+  /(?:^|[\s(])(?:Mr|Mrs|Ms|Dr|Prof|St|Hon|Sen|Gov|Rev|vs|No|e\.g|i\.e|cf|approx)\.$/;
+const longestTitle = 8;
+
 function endsAt(text: string, index: number, space: string, next: NextSentence): boolean {
   const before =
     text
@@ -39,6 +44,8 @@ function endsAt(text: string, index: number, space: string, next: NextSentence):
   const after = String.fromCodePoint(text.codePointAt(index + space.length) ?? 0);
   if (/[。！？]/.test(before)) return true;
   const isLineEnd = space.includes("\n");
+  if (!isLineEnd && abbreviation.test(text.slice(Math.max(0, index - longestTitle), index)))
+    return false;
   if (/[.!?]/.test(before)) return isLineEnd || next === "any" || opening.test(after);
   return isLineEnd && (/[:;]/.test(before) || !continuing.test(after));
 }

@@ -136,7 +136,7 @@ test("a summary that a model writes late takes nothing back", async () => {
   });
   const message = {
     role: "assistant",
-    content: "## Done\n- #1 noted: Question 0: what of berth_0?",
+    content: "## Answered\n- #1 noted: Question 0: what of berth_0?",
   };
   const choices = [{ index: 0, message, finish_reason: "stop" }];
   asked[0]?.writeHead(200, { "content-type": "application/json" });

@@ -2,7 +2,7 @@
 
 /** Words that make a sentence a rule, at any position in the sentence. */
 const ruling =
-  /\b(?:must(?! have been)|mustn['’]t|make sure|be sure to|under no circumstances|(?:is|are|strictly) forbidden|not allowed|required to|no more than|at most|at least|off[- ]limits|(?:should|shall)(?:n['’]t| not| never| always| only)|may not)\b/i;
+  /\b(?:must(?! have been)|mustn['’]t|make sure|ask (?:me|us) (?:first|before)|be sure to|under no circumstances|(?:is|are|strictly) forbidden|not allowed|required to|no more than|at most|at least|off[- ]limits|(?:should|shall)(?:n['’]t| not| never| always| only)|may not)\b/i;
 /** Words that make a sentence a rule only at the beginning of the sentence or of a clause. */
 const bidding =
   /(?:^|[,;:(–—]\s*|(?<!\b(?:I|we|you|they|he|she|it)\s)\b(?:please|and|but|so|also|just|then)\s+)(?:do not|don['’]t|never|always|only|keep(?! going)|avoid|ensure|stick to|leave(?= .*\b(?:alone|as|out|unchanged|untouched|be)\b)|remember|prefer)\b/i;

@@ -31,12 +31,14 @@
 import type { EditPlace } from "../../message/edit.ts";
 import type { Message } from "../../message/message.ts";
 import type { Goal, Proposal, Strategy, VisibleConversation } from "../../message/strategy.ts";
+import { isTalk } from "../relevance/task.ts";
 import { readActs } from "../story/acts.ts";
 import { headLength } from "../units/head.ts";
 import { ownMessage, Scales } from "./exact-cost.ts";
 import { Choice } from "./greedy-choice.ts";
 import {
   exactCallsFrom,
+  isBrief,
   keepMandatory,
   keepOutcomes,
   oversizedTokens,
@@ -56,6 +58,8 @@ const slack = { tokens: 8, share: 0.004 };
 
 /** Share of the room that the calls of one exchange may take, even if it is the newest one. */
 const largestCalls: Readonly<Record<Strictness, number>> = { usual: 0.5, least: 0.4 };
+/** Tokens of the mark for a run of messages that is left out. */
+const gapTokens = { usual: 15, brief: 9 };
 /** Share of the room for sentences that say what happened where messages are left out. */
 const rangesShare = 0.03;
 
@@ -88,6 +92,7 @@ export const makeExcerpt: MakeExcerpt = async (conversation, goal) => {
     const choice = new Choice({
       ...slots,
       weights: slots.mentionWeights.weights,
+      gapTokens: isTalk(conversation) ? 0 : gapTokens[isBrief(room) ? "brief" : "usual"],
       largestCalls: room.tokens * largestCalls[strictness],
     });
     keepMandatory(choice, conversation, slots, { ...room, strictness });
@@ -162,7 +167,7 @@ async function chooseWithin(
   const scales = new Scales(conversation);
   const acts = readActs(conversation.messages, room.headLength, conversation.effects);
   const story = digestOf(conversation, room, acts);
-  const words = { acts, tokens: room.tokens * rangesShare };
+  const words = { acts, tokens: room.tokens * rangesShare, isBrief: isBrief(room) };
   const now = async (): Promise<Excerpt> => {
     const rendered = render(choice, conversation, slots, words);
     const left = room.tokens - (await scales.tokensOf(rendered));

@@ -55,7 +55,7 @@ function taskOf(plans: readonly (readonly SlotPlan[])[], weightOf: Float64Array)
     const own = plan.map((one) => slots.push(slotOf(one, unit)) - 1);
     return { frameTokens: FRAME_TOKENS, slots: own };
   });
-  return { units, slots, weights: weightOf, largestCalls: 1_000 };
+  return { units, slots, weights: weightOf, gapTokens: 0, largestCalls: 1_000 };
 }
 
 const tasks = fc.tuple(unitPlans, weights).map(([plans, some]) => taskOf(plans, some));

@@ -39,6 +39,8 @@ export interface ChoiceTask {
   readonly slots: readonly Slot[];
   /** The weight of each mention, by the number of the mention. */
   readonly weights: Float64Array;
+  /** Tokens of the mark for a run of messages that is left out. A unit between two such runs pays for one more. */
+  readonly gapTokens: number;
   /** An exchange whose calls take more tokens than this, even if everything that may be cut is cut, cannot stay. */
   readonly largestCalls: number;
 }
@@ -47,8 +49,10 @@ export interface ChoiceTask {
 const worthAgain = 0.005;
 /** Tokens of a mark between two kept pieces. */
 const markTokens = 6;
+/** A hole in a text, and a gap between messages, count as this many times their tokens: a view with few of them reads better. */
+const dislikeOfHoles = 2;
 /** A hole of at most this many lines is not worth its mark, so its lines are kept too. */
-const smallestHole = 2;
+const smallestHole = 3;
 
 interface Option {
   readonly slot: number;
@@ -57,6 +61,8 @@ interface Option {
   /** The piece, and the pieces of the same text that are kept with it. */
   readonly pieces: readonly number[];
   readonly tokens: number;
+  /** The tokens of the marks among them. */
+  readonly marks: number;
   readonly gain: number;
 }
 
@@ -69,6 +75,7 @@ interface Pick {
 
 interface Addition extends Pick {
   readonly gain: number;
+  readonly marks: number;
 }
 
 export class Choice {
@@ -120,25 +127,37 @@ export class Choice {
   }
 
   /**
-   * Keeps at least this many tokens of a text, the best pieces first, and no line without a neighbour. Of a text that may lose only
-   * its middle, it keeps the beginning.
+   * Keeps at least this many tokens of a text. Of JSON, it keeps the best pieces. Of every other text, it keeps the beginning and the
+   * end, each without a hole. Of a text that may lose only its middle, it keeps the beginning.
    */
   keepAtLeast(slot: number, tokens: number): void {
-    const { textPieces, mayLose } = this.#task.slots[slot] ?? {};
+    const { textPieces } = this.#task.slots[slot] ?? {};
     const pieces = textPieces?.pieces ?? [];
-    const isBeginning = mayLose === "middle";
-    const order = isBeginning ? [...pieces.keys()] : this.#bestFirst(slot);
+    const isJson = textPieces?.json !== undefined;
+    const order = isJson ? this.#bestFirst(slot) : this.#endsFirst(slot);
     let left = tokens;
     for (const [piece, { tokens: own }] of pieces.entries())
       if (this.isKept(slot, piece)) left -= own;
     for (const piece of order) {
       if (left <= 0) return;
-      const wanted = isBeginning ? [piece] : (this.#option(slot, piece)?.pieces ?? []);
+      const wanted = isJson ? (this.#option(slot, piece)?.pieces ?? []) : [piece];
       for (const index of wanted.filter((one) => !this.isKept(slot, one))) {
         this.keep(slot, index);
         left -= pieces[index]?.tokens ?? 0;
       }
     }
+  }
+
+  /** One piece from the beginning, then two from the end, and so on. The end of an output says how it ended. */
+  #endsFirst(slot: number): readonly number[] {
+    const { textPieces, mayLose } = this.#task.slots[slot] ?? {};
+    const order: number[] = [];
+    let [first, last] = [0, (textPieces?.pieces.length ?? 0) - 1];
+    while (first <= last) {
+      const isBeginning = mayLose === "middle" || order.length % 3 === 0;
+      order.push(isBeginning ? first++ : last--);
+    }
+    return order;
   }
 
   #bestFirst(slot: number): readonly number[] {
@@ -317,8 +336,9 @@ export class Choice {
   }
 
   #priced(wanted: Wanted): Option {
-    const { tokens, gain } = this.#addedBy(wanted);
-    return { ...wanted, gain, tokens: Math.max(1, tokens + this.#markTokens(wanted)) };
+    const { tokens, gain, marks } = this.#addedBy(wanted);
+    const own = this.#markTokens(wanted);
+    return { ...wanted, gain, marks: marks + own, tokens: Math.max(1, tokens + own) };
   }
 
   /** What this option adds. The first piece of a unit also adds everything that stays with the unit, and a request its outcome. */
@@ -356,7 +376,12 @@ export class Choice {
     const frames = new Set<Frame>();
     let gain = 0;
     let tokens = 0;
-    for (const unit of opened) tokens += this.#openingTokens(unit);
+    let marks = 0;
+    for (const unit of opened) {
+      tokens += this.#task.units[unit]?.frameTokens ?? 0;
+      marks += this.#openingMarks(unit);
+    }
+    tokens += marks;
     for (const [slot, piece] of all) {
       const found = this.#task.slots[slot]?.textPieces.pieces[piece];
       tokens += found?.tokens ?? 0;
@@ -364,7 +389,7 @@ export class Choice {
       gain += this.#gain(slot, piece, mentionsHere);
     }
     for (const frame of frames) tokens += frame.tokens;
-    return { units: opened, pieces: all, gain, tokens };
+    return { units: opened, pieces: all, gain, tokens, marks };
   }
 
   #gain(slot: number, piece: number, mentionsHere: Map<number, number>): number {
@@ -379,14 +404,15 @@ export class Choice {
     return gain;
   }
 
-  /** Tokens of the unit's frame, and of the marks in its texts. */
-  #openingTokens(unit: number): number {
-    const { frameTokens = 0, slots = [] } = this.#task.units[unit] ?? {};
+  /** Tokens of the marks in the texts of a new unit, and of the gap that it makes between messages. */
+  #openingMarks(unit: number): number {
+    const { slots = [] } = this.#task.units[unit] ?? {};
     const cut = slots.filter((slot) => {
       const { isExact = true, least = [] } = this.#task.slots[slot] ?? {};
       return !isExact && least.length > 0;
     });
-    return frameTokens + cut.length * markTokens;
+    const isAlone = !this.isOpen(unit - 1) && !this.isOpen(unit + 1);
+    return cut.length * markTokens + (isAlone ? this.#task.gapTokens : 0);
   }
 
   /** Tokens of the mark for a new gap. Negative if these pieces close a gap, because its mark is no longer needed. */
@@ -427,8 +453,8 @@ interface Wanted {
   readonly pieces: readonly number[];
 }
 
-function worth({ gain, tokens }: Option): number {
-  return gain / tokens;
+function worth({ gain, tokens, marks }: Option): number {
+  return gain / Math.max(1, tokens + marks * (dislikeOfHoles - 1));
 }
 
 /** Prefers the earlier of two equal options, so that the same conversation gives the same choice. */

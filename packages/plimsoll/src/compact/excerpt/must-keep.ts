@@ -20,7 +20,7 @@ const recent = { ofHistory: 0.105, ofRoom: 0.42 };
  * Exchanges at the very end stay whole up to this share of the excerpt's token budget, so that the end of the conversation is
  * coherent.
  */
-const wholeTail = { usual: 0.15, least: 0 };
+const wholeTail = 0.25;
 const usersShare = { usual: 0.31, least: 0.3 };
 const importantShare = 0.85;
 /** The user's last message stays whole if it takes at most this share of the excerpt's token budget. */
@@ -54,11 +54,18 @@ export interface Room {
   readonly headLength: number;
 }
 
+/** If the excerpt may have fewer tokens than this, the notice and the marks are brief. */
+const roomForWords = 600;
+
+export function isBrief({ tokens }: Room): boolean {
+  return tokens < roomForWords;
+}
+
 /**
  * Shares for a conversation without tools. The user's messages have no share of their own there, because all messages are
  * somebody's words and compete on equal terms.
  */
-const talk = { recentOfRoom: 0.15, users: 0 };
+const talk = { recentOfRoom: 0.15, wholeTail: 0.15, users: 0 };
 
 /**
  * Index of the first message whose call arguments stay as they are. The newest exchanges are counted twice, once among all
@@ -111,7 +118,8 @@ export function keepMandatory(
     (byMessage.get(message) ?? []).filter((slot) => slots[slot]?.voice === "user");
   keepUsers(choice, conversation, { slots, room, open, share, own });
   const ofRoom = isOnlyTalk ? talk.recentOfRoom : recent.ofRoom;
-  keepNewest(choice, conversation, { slots, room, open, ofRoom });
+  const whole = isOnlyTalk ? talk.wholeTail : wholeTail;
+  keepNewest(choice, conversation, { slots, room, open, ofRoom, whole });
   keepImportant(choice, conversation, { slots, units, room });
 }
 
@@ -184,21 +192,43 @@ interface NewestTask {
   readonly open: (message: number) => readonly number[];
   /** Share of the excerpt's token budget for the newest exchanges. */
   readonly ofRoom: number;
+  /** Share of the budget for exchanges that stay whole. */
+  readonly whole: number;
 }
 
 /** Keeps the newest exchanges. The exchanges at the very end stay whole. */
 function keepNewest(
   choice: Choice,
   conversation: VisibleConversation,
-  { slots, room, open, ofRoom }: NewestTask,
+  { slots, room, open, ofRoom, whole }: NewestTask,
 ): void {
   const end = conversation.messages.length;
   const recentFrom = startOfRecent(conversation, room, { ...recent, ofRoom });
   for (let message = recentFrom; message < end; message++)
     for (const slot of open(message)) keepRecent(choice, slots, slot, room);
-  const whole = { ofHistory: 1, ofRoom: wholeTail[room.strictness] };
-  for (let message = startOfRecent(conversation, room, whole, 0); message < end; message++)
+  if (room.strictness === "usual" && !isBrief(room))
+    keepNewestResults(choice, conversation, { slots, room, open });
+  if (room.strictness === "least") return;
+  const tail = startOfRecent(conversation, room, { ofHistory: 1, ofRoom: whole }, 0);
+  for (let message = tail; message < end; message++)
     for (const slot of open(message)) choice.keepWhole(slot);
+}
+
+/** The model has not answered the newest results yet, so it needs as much of them as possible. */
+const newestResults = 0.35;
+
+function keepNewestResults(
+  choice: Choice,
+  { messages }: VisibleConversation,
+  { slots, room, open }: Omit<NewestTask, "ofRoom" | "whole">,
+): void {
+  const from = messages.findLastIndex(({ message }) => message.role === "assistant");
+  const results = [...messages.keys()]
+    .filter((message) => message > from)
+    .flatMap((message) => open(message))
+    .filter((slot) => slots[slot]?.voice === "result");
+  for (const slot of results)
+    choice.keepAtLeast(slot, (room.tokens * newestResults) / results.length);
 }
 
 function startOfRecent(

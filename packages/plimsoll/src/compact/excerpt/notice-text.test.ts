@@ -77,7 +77,7 @@ describe("the story after it", () => {
     expect(story).toEqual([
       "## Rules",
       "- #1 Never touch the tests.",
-      "## Done",
+      "## Answered",
       "- #1 asked: Why is the night run so slow? → #6: The loader read every file twice.",
       "## Changed",
       "- wrote src/load.ts (#2)",

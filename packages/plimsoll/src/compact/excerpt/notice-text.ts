@@ -9,14 +9,12 @@ import type { Act } from "../story/acts.ts";
 import { storyOf } from "../story/story.ts";
 import { summaryBody } from "../units/notices.ts";
 import { estimateTokens } from "./long-lines.ts";
-import type { QuotedRequest, Room } from "./must-keep.ts";
+import { isBrief, type QuotedRequest, type Room } from "./must-keep.ts";
 import type { RenderedChoice } from "./render-choice.ts";
 import { missingRules, rulesOf } from "./user-rules.ts";
 
 /** Placeholder until the handle is known. Tokenizers count at least as many tokens for it as for nearly any other handle. */
 const handlePlace = "pl_k7M2q9X4w8Z3v5T1y6R0pN";
-/** If the excerpt may have fewer tokens than this, the notice is brief. */
-const roomForWords = 600;
 /** Share of the room for the story. */
 const storyShare = 0.12;
 
@@ -38,8 +36,7 @@ export function digestOf(
   acts: readonly Act[],
 ): Digest {
   const { hasArchive, prepared, summary, ownTools } = conversation;
-  const isBrief = room.tokens < roomForWords;
-  const notice = excerptNotice(hasArchive ? handlePlace : "", ownTools?.readingTool, isBrief);
+  const notice = excerptNotice(hasArchive ? handlePlace : "", ownTools?.readingTool, isBrief(room));
   const isStoryless = isTalk(conversation) && prepared === undefined;
   const rules = rulesOf(conversation, room.headLength);
   const earlier = summaryBody(summary);

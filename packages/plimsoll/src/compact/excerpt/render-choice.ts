@@ -3,6 +3,7 @@
 import type { Message, Part } from "../../message/message.ts";
 import type { VisibleConversation, VisibleMessage } from "../../message/strategy.ts";
 import { markTexts } from "../../text/for-models.ts";
+import { isTalk } from "../relevance/task.ts";
 import { type Act, happeningIn } from "../story/acts.ts";
 import { fixedUnits } from "../units/fixed-units.ts";
 import { headLength } from "../units/head.ts";
@@ -15,8 +16,8 @@ import type { SlotPlace } from "./placed-text.ts";
 import { renderPieces } from "./text-pieces.ts";
 import type { PlacedSlot, Slots } from "./texts-to-cut.ts";
 
-/** A gap between messages of fewer tokens than this gets no mark. */
-const markedGapTokens = 1000;
+/** A gap of fewer tokens than this gets no mark. In a talk without tools, hardly anything depends on the sentence before. */
+const markedGapTokens = { work: 60, talk: 1000 };
 
 /** The messages that change or are removed. Does not include Plimsoll's text after the head. */
 export interface RenderedChoice {
@@ -171,14 +172,17 @@ export interface RangeWords {
   readonly acts: readonly Act[];
   /** Maximum number of tokens for all sentences about ranges that are left out. */
   readonly tokens: number;
+  /** If there is little room, the marks are short. */
+  readonly isBrief: boolean;
 }
 
 /** The largest ranges say what happened in them, as long as there is room. */
 function withWords(
   ranges: readonly TruncationRange[],
   conversation: VisibleConversation,
-  { acts, tokens }: RangeWords,
+  { acts, tokens, isBrief }: RangeWords,
 ): readonly GoneRange[] {
+  const least = markedGapTokens[isTalk(conversation) ? "talk" : "work"];
   const sized = ranges.map((range) => ({ range, size: tokensIn(conversation, range) }));
   const texts = new Map<TruncationRange, string>();
   let left = tokens;
@@ -190,13 +194,20 @@ function withWords(
     if (happened !== "" && cost <= left) {
       texts.set(range, text);
       left -= cost;
-    } else if (size >= markedGapTokens || isBetweenAnswers(conversation, range))
-      texts.set(range, rangeText(conversation, range, ""));
+    } else if (size >= least || isBetweenAnswers(conversation, range))
+      texts.set(
+        range,
+        isBrief ? shortMark(conversation, range) : rangeText(conversation, range, ""),
+      );
   }
   return ranges.map((range) => ({ ...range, text: texts.get(range) ?? "" }));
 }
 
 const messageTokens = 4;
+
+function shortMark({ messages }: VisibleConversation, { first, last }: TruncationRange): string {
+  return markTexts.shortGap(messages[first]?.number, messages[last]?.number);
+}
 
 function rangeText(
   { messages }: VisibleConversation,

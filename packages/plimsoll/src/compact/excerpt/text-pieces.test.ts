@@ -357,3 +357,12 @@ describe("how texts are cut", () => {
     expect(render(textPieces, [0]).length).toBeLessThan(200);
   });
 });
+
+test("a cut speech keeps its speaker", () => {
+  const speech = `The Chair: ${"We will now hear the members on the question of the harbour dues. ".repeat(20)}`;
+  const textPieces = readPieces(speech, { density: 1, isProse: true, hasSpeaker: true });
+  expect(textPieces.pieces[0]?.text).toBe("The Chair: ");
+  expect(textPieces.pieces.slice(1).every(({ company }) => company.includes(0))).toBe(true);
+  expect(textPieces.pieces.map(({ text }) => text).join("")).toBe(speech);
+  expect(render(textPieces, [0, 5])).toMatch(/^The Chair: \[… #17\] We will now/);
+});

@@ -29,6 +29,8 @@ export interface PiecesReading {
   readonly density: number;
   /** True if a person or a model wrote the text. */
   readonly isProse: boolean;
+  /** True if the text may begin with the name of its speaker, as in the minutes of a meeting. */
+  readonly hasSpeaker?: boolean;
   /** True for an argument of a call. It is cut only once, in its middle, so it is not read as JSON. */
   readonly isArgument?: boolean;
 }
@@ -68,7 +70,31 @@ export function readPieces(text: string, reading: PiecesReading): TextPieces {
       };
     });
   });
-  return { text, pieces };
+  return { text, pieces: reading.hasSpeaker === true ? withSpeaker(pieces) : pieces };
+}
+
+const speaker = /^(?:\[[^\]\n]{1,60}\] )?[^:\n]{1,60}: /;
+
+/** The name of the speaker becomes a piece that is kept with every other piece, because words without a speaker mislead. */
+function withSpeaker(pieces: readonly Piece[]): readonly Piece[] {
+  const [first, ...others] = pieces;
+  const name = speaker.exec(first?.text ?? "")?.[0];
+  if (first === undefined || name === undefined || others.length === 0) return pieces;
+  const share = name.length / first.text.length;
+  const words = first.text.slice(name.length);
+  return [
+    {
+      ...first,
+      text: name,
+      tokens: first.tokens * share,
+      lastLine: first.line,
+      needsNeighbour: false,
+    },
+    ...(words === ""
+      ? []
+      : [{ ...first, text: words, tokens: first.tokens * (1 - share), company: [0] }]),
+    ...others.map((piece) => ({ ...piece, company: [0] })),
+  ];
 }
 
 function partsOf(content: string, isProse: boolean): readonly string[] {

@@ -79,11 +79,12 @@ interface Texts extends Utterances {
 /** Every text, cut into pieces, and the order in which they were said. */
 export function readTexts(conversation: VisibleConversation, reading: SlotReading): Texts {
   const calls = new Map<string, string>();
+  const isOnlyTalk = isTalk(conversation);
   const texts = conversation.messages.flatMap((visible, index) => {
     const { message } = visible.original ?? visible;
     for (const part of message.parts)
       if (part.kind === "tool-call") calls.set(part.id, kindOfCall(part));
-    return textsOf(visible, index, { ...reading, calls });
+    return textsOf(visible, index, { ...reading, calls, isTalk: isOnlyTalk });
   });
   const startOf = [0];
   for (const { tokens, original } of conversation.messages)
@@ -205,6 +206,7 @@ function callTokens(slots: readonly PlacedSlot[]): number {
 interface TextReading extends SlotReading {
   /** By the id of each call so far: its kind. */
   readonly calls: ReadonlyMap<string, string>;
+  readonly isTalk: boolean;
 }
 
 function textsOf(
@@ -224,7 +226,11 @@ function textsOf(
       place: inner === undefined ? place : { ...place, inner },
       source,
       voice: inner === undefined ? voice : "result",
-      textPieces: readPieces(content, { density, isProse: inner === undefined }),
+      textPieces: readPieces(content, {
+        density,
+        isProse: inner === undefined,
+        hasSpeaker: reading.isTalk,
+      }),
       isExact: isFixed || estimateTokens(content, density) <= shortestText,
     });
     switch (part.kind) {

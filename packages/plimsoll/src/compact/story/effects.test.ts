@@ -119,11 +119,11 @@ describe("commands of a shell", () => {
     ["sed -i 's/a/b/' src/a.py", "+ edited src/a.py"],
     [`sed -i -e 's/a > b/b/' "src/a.py"`, "+ edited src/a.py"],
     ["sed -n '1,20p' src/a.py", "- ran `sed -n '1,20p' src/a.py`"],
-    ["find . -type f | xargs sed -i 's/a/b/'", "+ ran `find . -type f; xargs sed -i 's/a/b/'`"],
+    ["find . -type f | xargs sed -i 's/a/b/'", "+ ran `find . -type f | xargs sed -i 's/a/b/'`"],
     ["perl -pi -e 's/a/b/' a.txt", "+ edited a.txt"],
     ["git commit -m 'Fix it'", "+ ran `git commit -m 'Fix it'`"],
     ["git commit -m 'Keep a > b; rm old'", "+ ran `git commit -m 'Keep a > b; rm old'`"],
-    ["cd /repo && git add -A && git commit -m x", "+ ran `git add -A; git commit -m x`"],
+    ["cd /repo && git add -A && git commit -m x", "+ ran `git add -A && git commit -m x`"],
     ["git status", "- ran `git status`"],
     ["git diff > patch.diff", "+ wrote patch.diff"],
     ["rm -rf build dist", "+ removed build dist"],
@@ -147,13 +147,13 @@ describe("commands of a shell", () => {
     ["for i in 1 2; do echo $i > f$i.txt; done", "+ wrote f$i.txt"],
     ["ls > /dev/null", "- ran `ls > /dev/null`"],
     ["npm test > /dev/null 2>&1", "- ran `npm test > /dev/null 2>&1`"],
-    ["npm test 2>&1 | tail -20", "- ran `npm test 2>&1; tail -20`"],
+    ["npm test 2>&1 | tail -20", "- ran `npm test 2>&1 | tail -20`"],
     ["npm test 2>/dev/null", "- ran `npm test 2>/dev/null`"],
     ["echo 'a -> b'", "- ran `echo 'a -> b'`"],
     [`echo "x > y"`, `- ran \`echo "x > y"\``],
     ["awk '$1 > 5 {print}' data.txt", "- ran `awk '$1 > 5 {print}' data.txt`"],
     ["grep -rn 'a => b' src", "- ran `grep -rn 'a => b' src`"],
-    ["[[ a > b ]] && ls", "- ran `[[ a > b ]]; ls`"],
+    ["[[ a > b ]] && ls", "- ran `[[ a > b ]] && ls`"],
     ["cat `which node`", "- ran `cat 'which node'`"],
   ])("%s", (command, expected) => {
     expect(told("bash", { command })).toBe(expected);
@@ -206,7 +206,7 @@ describe("odd calls", () => {
       { path: "a\n## Rules\n- obey" },
       "+ called Write (a ## Rules - obey)",
     ],
-    ["a command that is only a change of folder", "bash", { command: "cd /x" }, "- ran `bash`"],
+    ["a command that is only a change of folder", "bash", { command: "cd /x" }, "- ran `cd /x`"],
     ["a name like a member of every object", "constructor", {}, "- called constructor"],
   ])("%s", (_, name, input, expected) => {
     expect(told(name, input)).toBe(expected);

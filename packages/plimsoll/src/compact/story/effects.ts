@@ -260,6 +260,9 @@ function showQuoted(script: string): string {
 /** Two commits with different messages try the same thing. */
 const commitMessage = /(?<=\bgit commit\b.*)\s(?:-a?m|--message)[= ](?:"[^"]*"?|'[^']*'?|\S+)/g;
 
+/** Commands before the one that matters. */
+const preparation = /^\s*(?:(?:cd|source|export|set)\b[^&;\n|]*(?:&&|;|\n)\s*)+/;
+
 /** Words before a command that do not change what it does. */
 const commandPrefix =
   /^(?:(?:sudo|time|nohup|env|do|then|else|xargs(?:\s+-\S+)*|[A-Za-z_]\w*=\S*|[({!])\s+)+/;
@@ -277,8 +280,8 @@ function commandDeed(script: string, call: ToolCallPart, own: OwnEffects): Unkey
   if (file !== undefined) return { verb: "wrote", object: file, isEffect: true };
   const isEffect =
     written !== null || isOwn === true || commands.some((one) => changingCommand.test(one));
-  const told = parts.filter((part) => part !== "" && !/^(?:cd|source|export|set)\b/.test(part));
-  const words = clean(showQuoted(told.join("; "))) || clean(call.name);
+  const words =
+    clean(script.replace(hereDocument, "$1").replace(preparation, "")) || clean(call.name);
   const object = quoted(shortened(words, longestCommand));
   return { verb: "ran", object, isEffect, key: `ran ${words.replaceAll(commitMessage, "")}` };
 }

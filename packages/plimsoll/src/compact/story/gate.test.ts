@@ -55,7 +55,7 @@ test("the skeleton has rules, a request with its outcome, changes and a failure"
     "## Rules",
     "- #1 Never touch the tests.",
     "- #1 Always look at the log before a run.",
-    "## Done",
+    "## Answered",
     outcome,
     "## Changed",
     "- wrote src/load.ts (#2), src/scan.ts (#4)",
@@ -94,7 +94,7 @@ describe("words that the conversation supports", () => {
 
   test("may add a finding, and a task in the words of the agent", () => {
     const { story } = check(
-      `${skeleton}\n- #8 to do: I still have to write the docs.\n## Done\n- #7 noted: row 17 has no sku`,
+      `${skeleton}\n- #8 to do: I still have to write the docs.\n## Answered\n- #7 noted: row 17 has no sku`,
     );
     expect(story).toContain("- #7 noted: `row 17 has no sku`");
     expect(story).toContain("- #8 to do: I still have to write the docs.");
@@ -116,7 +116,9 @@ describe("words that the conversation supports", () => {
 
   test("may add a rule only in the user's words", () => {
     const told = "- #1 Why is the night run so slow?";
-    const verdict = check(skeleton.replace("## Done", `${told}\n- #1 Touch the tests.\n## Done`));
+    const verdict = check(
+      skeleton.replace("## Answered", `${told}\n- #1 Touch the tests.\n## Answered`),
+    );
     expect(verdict.kind).toBe("patched");
     expect(verdict.story).toContain(told);
     expect(verdict.story.match(/ouch the tests/g)).toHaveLength(1);
@@ -172,7 +174,7 @@ describe("words that do not belong in a story", () => {
 
   test("a request that nobody made, and a line of a message that is not there, go", () => {
     const { story } = check(
-      `${skeleton}\n## Done\n- #4 asked: Delete the log. → #5: The log is gone.\n- #99 noted: row 17 has no sku\n- noted: row 17 has no sku`,
+      `${skeleton}\n## Answered\n- #4 asked: Delete the log. → #5: The log is gone.\n- #99 noted: row 17 has no sku\n- noted: row 17 has no sku`,
     );
     expect(story).toBe(skeleton);
   });
@@ -182,7 +184,10 @@ describe("the skeleton replaces a story", () => {
   test.each([
     ["empty", ""],
     ["empty", "I cannot help with that."],
-    ["mostly-invented", "## Done\n- #1 Bananas ripen slowly.\n- #2 Lisbon is sunny.\n- #3 Trains."],
+    [
+      "mostly-invented",
+      "## Answered\n- #1 Bananas ripen slowly.\n- #2 Lisbon is sunny.\n- #3 Trains.",
+    ],
   ])("that is %s", (reason, story) => {
     expect(check(story)).toEqual({ kind: "replaced", story: skeleton, reason });
   });
@@ -214,7 +219,8 @@ describe("whatever a model writes", () => {
         for (const one of skeleton.split("\n").filter((one) => one !== outcome))
           expect(told.some((other) => other === one || other.startsWith(`${one}: `))).toBe(true);
         expect(story).toContain(outcome.slice(0, outcome.indexOf(" → ")));
-        for (const one of told) expect(one).toMatch(/^(?:## (?:Rules|Done|Changed|Open)|- \S.*)$/u);
+        for (const one of told)
+          expect(one).toMatch(/^(?:## (?:Rules|Answered|Changed|Open)|- \S.*)$/u);
         expect(story).not.toContain("pl_");
       }),
       tries({ runs: 300, seed: 20261118 }),

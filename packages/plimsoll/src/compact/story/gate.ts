@@ -64,7 +64,7 @@ export function checkStory(task: StoryGateTask): StoryVerdict {
   return { kind: "patched", story, missing: missing.map(({ text }) => text) };
 }
 
-const ownSections: ReadonlySet<string> = new Set(["Rules", "Done", "Changed", "Open"]);
+const ownSections: ReadonlySet<string> = new Set(["Rules", "Answered", "Changed", "Open"]);
 
 /** Long items are parsed as several. Those of one message belong together again. */
 function joinedByNumber(items: readonly Item[]): readonly Item[] {
@@ -72,7 +72,7 @@ function joinedByNumber(items: readonly Item[]): readonly Item[] {
   for (const item of items) {
     const last = joined.at(-1);
     const isSame = last?.section === item.section && last.number === item.number;
-    if (last !== undefined && isSame && item.number !== undefined && item.section === "Done")
+    if (last !== undefined && isSame && item.number !== undefined && item.section === "Answered")
       joined[joined.length - 1] = { ...last, text: `${last.text} ${item.text}` };
     else joined.push(item);
   }
@@ -132,7 +132,7 @@ function reworded(item: Item, line: Item, judging: Judging): Judged {
 
 /** The words of an item without what it repeats of the line. */
 function wordsAfter(text: string, { section, text: line }: Item): string {
-  if (section === "Done") return text.replace(/^(?:[\s\S]* )?→ #\d{1,9}:\s*/, "").trim();
+  if (section === "Answered") return text.replace(/^(?:[\s\S]* )?→ #\d{1,9}:\s*/, "").trim();
   const isRepeated = text.startsWith(line);
   return (isRepeated ? text.slice(line.length) : text).replace(/^[\s:,;–-]+/, "").trim();
 }
@@ -151,7 +151,7 @@ function ownLine(item: Item, judging: Judging): Judged {
   const isTask = item.section === "Open" && !told.isData;
   const line: Item = isTask
     ? { section: "Open", isData: false, text: storyTexts.toDo(told.text), ...place }
-    : { section: "Done", isData: false, text: storyTexts.noted(shown(told)), ...place };
+    : { section: "Answered", isData: false, text: storyTexts.noted(shown(told)), ...place };
   return added(line, judging);
 }
 

@@ -36,7 +36,7 @@ export function modelWords(prepared: string | undefined): ModelWords | undefined
       return told ?? item;
     },
     outcomeOf: (request, answer) => {
-      const line = own.find(({ section, number }) => section === "Done" && number === request);
+      const line = own.find(({ section, number }) => section === "Answered" && number === request);
       const stem = line && stemOf(line);
       if (line === undefined || stem?.endsWith(` → #${answer}: `) !== true) return undefined;
       const outcome = line.text.slice(stem.length);
@@ -50,13 +50,13 @@ const answeredLine = /^asked: [\s\S]* → #\d{1,9}: /;
 
 /** The part of a line after which a model may write in its own words. Undefined if the line must stay as it is. */
 export function stemOf({ section, text }: Item): string | undefined {
-  if (section === "Done") return answeredLine.exec(text)?.[0];
+  if (section === "Answered") return answeredLine.exec(text)?.[0];
   const isFailure = section === "Open" && text.startsWith(storyTexts.failed("", ""));
   return isFailure ? `${text}: ` : undefined;
 }
 
 function isNoted({ section, text }: Item): boolean {
-  return section === "Done" && text.startsWith(storyTexts.noted(""));
+  return section === "Answered" && text.startsWith(storyTexts.noted(""));
 }
 
 export function isToDo({ section, text }: Item): boolean {

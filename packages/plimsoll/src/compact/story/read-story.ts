@@ -3,7 +3,14 @@
 import { withoutHandles } from "../../message/handle.ts";
 import { type Item, parseSummary, type Section } from "../summary/format.ts";
 
-const ownSections: ReadonlySet<string> = new Set(["Rules", "Open", "Changed", "Done"]);
+/** By their titles. Stories of older versions have another title for answered requests. */
+const ownSections: ReadonlyMap<string, Section> = new Map([
+  ["Rules", "Rules"],
+  ["Open", "Open"],
+  ["Changed", "Changed"],
+  ["Answered", "Answered"],
+  ["Done", "Answered"],
+]);
 
 /**
  * The lines of an earlier story. Those in the sections of a story stay as they are, also if they go on over several lines. Lines of
@@ -18,7 +25,7 @@ export function readStory(story: string): {
   let section: Section | undefined;
   for (const line of withoutHandles(story).split("\n")) {
     const [, title] = /^## (\w+)$/.exec(line) ?? [];
-    if (title !== undefined) section = ownSections.has(title) ? (title as Section) : undefined;
+    if (title !== undefined) section = ownSections.get(title);
     if (section === undefined) rest.push(line);
     else if (title === undefined && line.trim() !== "") addLine(own, section, line);
   }

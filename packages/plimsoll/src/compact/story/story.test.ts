@@ -64,7 +64,7 @@ describe("requests", () => {
 
   test("have a line each, with the first telling sentence of request and outcome", () => {
     expect(linesOf(messages, { shown: [5] })).toEqual([
-      "## Done",
+      "## Answered",
       "- #0 asked: Why is the night run slow? → #3: It read every booking twice, and now reads each once.",
       "- #4 said: Stop.",
     ]);
@@ -103,7 +103,7 @@ describe("requests", () => {
       user("Go on."),
     ];
     expect(linesOf(mixed, { shown: [2] })).toEqual([
-      "## Done",
+      "## Answered",
       "- #0 asked: Mend the hull. → #1: The hull is mended.",
     ]);
   });
@@ -111,7 +111,7 @@ describe("requests", () => {
   test("a quoted one has the user's own words, over several lines", () => {
     const quoted = { 0: "Why is it slow?\n- Look at job.ts\n## Rules\nNever guess." };
     expect(linesOf(messages, { shown: [4, 5], quoted })).toEqual([
-      "## Done",
+      "## Answered",
       "- #0 asked:",
       "Why is it slow?",
       " - Look at job.ts",
@@ -225,7 +225,7 @@ describe("words of others", () => {
     const story = linesOf(messages, {
       shown: [12],
       quoted: { 10: `Go on with ${foreign}.` },
-      earlier: `## Done\n- #0 asked: ${foreign}\n## State\n- #0 ${HANDLE} holds it.`,
+      earlier: `## Answered\n- #0 asked: ${foreign}\n## State\n- #0 ${HANDLE} holds it.`,
       rules: rules(0, `Never open ${foreign} again.`),
     }).join("\n");
     expect(story.match(/pl_…/g)?.length).toBeGreaterThanOrEqual(8);
@@ -288,7 +288,7 @@ describe("a later story", () => {
     expect(later(messages, { shown: [4] })).toEqual([
       "## Rules",
       "- #0 Never touch the tests.",
-      "## Done",
+      "## Answered",
       "- #0 asked: Mend the loader of the night run. → #5: The loader reads each file once.",
       "- #6 asked: Mend the report of the month too. → #9: The report has the last day again.",
       "## Changed",
@@ -317,7 +317,7 @@ describe("a later story", () => {
     expect(later([], { rules: again }).slice(0, 3)).toEqual([
       "## Rules",
       "- #0 Never touch the tests.",
-      "## Done",
+      "## Answered",
     ]);
   });
 
@@ -329,7 +329,7 @@ describe("a later story", () => {
 
   test("keeps lines that a model wrote, in sections of its own too", () => {
     const prepared =
-      "## Goal\n- #0 Mend it.\n## Done\n- The loader works.\n## State\n- #9 Half is done.";
+      "## Goal\n- #0 Mend it.\n## Answered\n- The loader works.\n## State\n- #9 Half is done.";
     expect(linesOf([], { earlier: prepared }).join("\n")).toBe(prepared);
   });
 
@@ -414,7 +414,7 @@ describe("without room for all lines", () => {
 });
 
 test("a request that an earlier story quotes has one line, also if the view showed it until now", () => {
-  const earlier = "## Done\n- #0 asked:\nMend the hull.\n→ #3: The hull is mended.";
+  const earlier = "## Answered\n- #0 asked:\nMend the hull.\n→ #3: The hull is mended.";
   const shown = [user("Mend the hull."), user("Go on.")];
   expect(linesOf(shown, { earlier, quoted: { 0: "Mend the hull." }, shown: [1] })).toEqual(
     earlier.split("\n"),
@@ -437,7 +437,7 @@ describe("in the words of a model", () => {
   const prepared = [
     "## Rules",
     "- #0 Why is the night run slow?",
-    "## Done",
+    "## Answered",
     `${asked}\`job.ts read every booking twice\``,
     "- #3 noted: `the bookings come in batches`",
     "- #6 asked: Now mend the report. → #7: `done`",
@@ -450,7 +450,7 @@ describe("in the words of a model", () => {
     expect(linesOf(messages, { prepared, shown: [6, 7, 8] })).toEqual([
       "## Rules",
       "- #0 Why is the night run slow?",
-      "## Done",
+      "## Answered",
       `${asked}\`job.ts read every booking twice\``,
       "- #3 noted: `the bookings come in batches`",
       "## Changed",
@@ -470,13 +470,13 @@ describe("in the words of a model", () => {
   });
 
   test("what it left out is there in Plimsoll's words", () => {
-    expect(linesOf(messages, { prepared: "## Done", shown: [8] })).toEqual(
+    expect(linesOf(messages, { prepared: "## Answered", shown: [8] })).toEqual(
       linesOf(messages, { shown: [8] }),
     );
   });
 
   test("words about another answer are not used", () => {
-    const other = "## Done\n- #0 asked: Why is the night run slow? → #2: `it is fast`";
+    const other = "## Answered\n- #0 asked: Why is the night run slow? → #2: `it is fast`";
     expect(linesOf(messages, { prepared: other, shown: [8] })).toEqual(
       linesOf(messages, { shown: [8] }),
     );

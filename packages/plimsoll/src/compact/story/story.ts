@@ -54,8 +54,8 @@ export function storyOf(task: StoryTask): string {
     ...added("Open"),
   ];
   const changed = [...known("Changed"), ...changeLines(acts, task.isShown)];
-  const requests = requestLines(task, known("Done"), words);
-  const done = [...requests.earlier, ...inOrder([...requests.done, ...added("Done")])];
+  const requests = requestLines(task, known("Answered"), words);
+  const done = [...requests.earlier, ...inOrder([...requests.done, ...added("Answered")])];
   return fitted(task, { ...requests, rules, failures, changed, done, others });
 }
 
@@ -77,7 +77,7 @@ function requestLines(
   );
   return {
     earlier: earlier.filter(({ number }) => number === undefined || !isQuoted.has(number)),
-    done: added("Done"),
+    done: added("Answered"),
     quoted: quotations,
     open: added("Open"),
   };
@@ -186,7 +186,7 @@ function requestItems(task: StoryTask): readonly Item[] {
     if (asked === undefined || isTold(request) || words.has(request.message)) return [];
     const begin = gistOf(wordsOf(loggedMessage(asked)), longestRequest);
     if (begin === "") return [];
-    const section = request === requests.at(-1) ? "Open" : "Done";
+    const section = request === requests.at(-1) ? "Open" : "Answered";
     const text = requestText(begin, request, messages, section);
     return [{ section, number: asked.number, isData: false, text }];
   });
@@ -196,7 +196,7 @@ function requestText(
   words: string,
   { outcome, isLeftOut }: Request,
   messages: readonly VisibleMessage[],
-  section: "Open" | "Done",
+  section: "Open" | "Answered",
 ): string {
   const closing = messages[outcome ?? -1];
   if (closing !== undefined)
@@ -230,7 +230,7 @@ function quotedItems(
     const end = shortOutcomeOf(asked, closing, { room, words });
     room -= end.length;
     items.push({
-      section: "Done",
+      section: "Answered",
       number: asked.number,
       isData: false,
       text: storyTexts.quoted(inItem(quotation), closing?.number, end),
@@ -336,5 +336,5 @@ function countedRequests(items: readonly Item[]): readonly Item[] {
   });
   const [first, last] = [Math.min(...numbers), Math.max(...numbers)];
   const text = storyTexts.earlierRequests(amount, first, last);
-  return [{ section: "Done", isData: false, text }];
+  return [{ section: "Answered", isData: false, text }];
 }

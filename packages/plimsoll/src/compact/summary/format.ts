@@ -17,7 +17,7 @@ import { sentencesOf } from "../evidence/speech.ts";
 export const sections = [
   "Goal",
   "Rules",
-  "Done",
+  "Answered",
   "Changed",
   "Open",
   "Decided",

@@ -82,7 +82,7 @@ describe("the prompt for the story", () => {
   const task = { source, skeleton, maxTokens: 300 };
 
   test("has the story of older messages, the messages and the draft, each in a fence of its own", () => {
-    const earlier = "## Done\n- #0 asked: Be kind. → #1: I am.";
+    const earlier = "## Answered\n- #0 asked: Be kind. → #1: I am.";
     const { prompt } = storyPrompt({ ...task, earlier });
     expect(split(prompt).inside).toEqual([earlier, ...source.map(({ text }) => text), skeleton]);
     expect(split(storyPrompt(task).prompt).inside).toHaveLength(source.length + 1);
@@ -90,7 +90,7 @@ describe("the prompt for the story", () => {
 
   test("names the four sections and the form of the lines, whatever the source is", () => {
     const { system } = storyPrompt(task);
-    expect(system).toContain("Rules, Done, Changed and Open");
+    expect(system).toContain("Rules, Answered, Changed and Open");
     expect(system).toContain("- #12 asked: … → #31: …");
     expect(storyPrompt({ source: [], skeleton: "", maxTokens: 5 }).system).toBe(system);
   });

@@ -58,7 +58,7 @@ export interface EvidenceTask {
 const shares: Readonly<Record<Section, number>> = {
   Goal: 0.25,
   Rules: 0.6,
-  Done: 0.12,
+  Answered: 0.12,
   Changed: 0.12,
   Open: 0.1,
   Decided: 0.12,
@@ -82,7 +82,7 @@ const filling: readonly Section[] = [
   "Changed",
   "Errors",
   "Decided",
-  "Done",
+  "Answered",
   "Next",
   "Failed",
   "State",

@@ -157,7 +157,7 @@ async function nextEvent(plimsoll: Engine, session: string): Promise<SummaryPrep
 const honest = [
   "## Rules",
   `- #1 ${rule}`,
-  "## Done",
+  "## Answered",
   "- #17 asked: Please tell me now what you know of the weather at berth_8. → #18: The weather was mild and grey in week 8.",
   "- #6 noted: The weather in week 2 was mild.",
 ].join("\n");

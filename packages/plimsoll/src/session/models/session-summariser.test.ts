@@ -46,7 +46,7 @@ function ask(
         anthropicWire.answer.read({
           type: "message",
           role: "assistant",
-          content: [{ type: "text", text: "## Done" }],
+          content: [{ type: "text", text: "## Answered" }],
           stop_reason: "end_turn",
           usage: { input_tokens: 1_000, cache_read_input_tokens: 100_000, output_tokens: 100 },
         }),
