@@ -61,7 +61,7 @@ describe("rules of the user", () => {
     "We made it as a best path, remember?",
     "I give you all permissions and leave to work while I am away.",
     "The hook caught a command with a forbidden pattern.",
-    "A comment that explains why we check it (to ensure that nothing is filtered).",
+    "A comment that explains why we check it (to ensure nothing is filtered).",
   ])("are not made of ordinary talk: %s", (talk) => {
     expect(texts(read(user(talk)), "constraint")).toEqual([]);
   });

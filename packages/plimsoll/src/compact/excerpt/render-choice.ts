@@ -187,11 +187,9 @@ function withWords(
   const texts = new Map<TruncationRange, string>();
   let left = tokens;
   for (const { range, size } of sized.toSorted((one, other) => other.size - one.size)) {
-    const { first, last } = range;
-    const happened = happeningIn(acts.filter(({ message }) => first <= message && message <= last));
-    const text = rangeText(conversation, range, happened);
+    const text = rangeText(conversation, range, happenedIn(range, acts));
     const cost = estimateTokens(text) + messageTokens;
-    if (happened !== "" && cost <= left) {
+    if (text !== rangeText(conversation, range, "") && cost <= left) {
       texts.set(range, text);
       left -= cost;
     } else if (size >= least || isBetweenAnswers(conversation, range))
@@ -204,6 +202,10 @@ function withWords(
 }
 
 const messageTokens = 4;
+
+function happenedIn({ first, last }: TruncationRange, acts: readonly Act[]): string {
+  return happeningIn(acts.filter(({ message }) => first <= message && message <= last));
+}
 
 function shortMark({ messages }: VisibleConversation, { first, last }: TruncationRange): string {
   return markTexts.shortGap(messages[first]?.number, messages[last]?.number);
