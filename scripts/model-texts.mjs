@@ -120,10 +120,10 @@ const chapters = {
   excerptNotice: [
     "After the head, when the excerpt cut lines",
     [
-      [handle, "read_result", false],
-      [handle, undefined, false],
-      ["", undefined, false],
-      [handle, "read_result", true],
+      [handle, "read_result", "with a story"],
+      [handle, undefined, "usual"],
+      ["", undefined, "usual"],
+      [handle, "read_result", "brief"],
     ],
   ],
   storyTexts: [

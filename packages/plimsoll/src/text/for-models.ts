@@ -247,16 +247,19 @@ function wholeMessages(handle: string): string {
 /**
  * The first sentence after the head of a view with an excerpt, which also cuts inside messages. The caller adds the brackets.
  * `handle` is empty if there is no archive, and `readResult` is undefined if the model has no tool that can read a handle.
- * `isBrief` asks for the shortest wording.
+ * "brief" is the shortest wording. "with a story" is for a notice with the lines of a story after it.
  */
 export function excerptNotice(
   handle: string,
   readResult: string | undefined,
-  isBrief: boolean,
+  form: "brief" | "usual" | "with a story",
 ): string {
-  const begin = isBrief
-    ? "Plimsoll: shortened; #n is message n."
-    : "Plimsoll: this conversation was shortened to fit. These lines say what the messages below do not show; #n is message n.";
+  const begin = {
+    brief: "Plimsoll: shortened; #n is message n.",
+    usual: "Plimsoll: this conversation was shortened to fit; #n is message n.",
+    "with a story":
+      "Plimsoll: this conversation was shortened to fit. These lines say what the messages below do not show; #n is message n.",
+  }[form];
   if (handle === "") return begin;
   return readResult === undefined
     ? `${begin} ${handle} keeps all of it.`

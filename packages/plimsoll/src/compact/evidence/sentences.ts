@@ -6,6 +6,8 @@ const ruling =
 /** Words that make a sentence a rule only at the beginning of the sentence or of a clause. */
 const bidding =
   /(?:^|[,;:(–—]\s*|(?<!\b(?:I|we|you|they|he|she|it)\s)\b(?:please|and|but|so|also|just|then)\s+)(?:do not|don['’]t|never|always|only|keep(?! going)|avoid|ensure|stick to|leave(?= .*\b(?:alone|as|out|unchanged|untouched|be)\b)|remember|prefer)\b/i;
+/** Words of an agent about its user, in a text that somebody pasted. */
+const speakingOfUser = /\b(?:the user|they['’]re|they are)\b/i;
 /** A question, such as "shouldn't we go back?", gives no rule. A polite order, such as "can you please not touch it?", does. */
 const asking =
   /^(?!.*\b(?:can|could|would|will) you\b.*\b(?:not|never|only|always)\b).*[?？]["'”’)]*\s*$/s;
@@ -14,7 +16,7 @@ const rulingElsewhere =
   /(?<!\p{L})(?:muss|müssen|darf(?:st)? nicht|dürfen nicht|niemals|nur noch|auf keinen fall|bitte nicht|il faut|jamais|toujours|doit|doivent|nunca|siempre|debes?|deben|asegúrate|никогда|всегда|должен|должна|нельзя|обязательно)(?!\p{L})|必须|不要|不得|务必|禁止|切勿|只能|必ず|絶対に|しないで|반드시|절대/iu;
 
 export function isRule(sentence: string): boolean {
-  if (asking.test(sentence)) return false;
+  if (asking.test(sentence) || speakingOfUser.test(sentence)) return false;
   return [ruling, bidding, choosing, rulingElsewhere].some((pattern) => pattern.test(sentence));
 }
 

@@ -30,6 +30,7 @@ export function leastPieces(
   if (isExact) return [];
   if (place.argument !== undefined) return beginningOf(pieces, argumentStart);
   if (voice === "user" && !reading.isTalk) return beginningOf(pieces, userStart);
+  if (voice === "agent" && !reading.isTalk) return endsOf(pieces);
   return voice === "result" ? bestOf(pieces, reading) : [];
 }
 
@@ -53,6 +54,22 @@ function beginningOf(pieces: readonly Piece[], least: number): readonly number[]
     characters += text.length + 1;
   }
   return found;
+}
+
+/** Tokens of the agent's words that stay at most, unless more of them are worth it. */
+const agentWords = 60;
+
+/** The first and the last sentence: what the agent understood, and what it did next. */
+function endsOf(pieces: readonly Piece[]): readonly number[] {
+  const telling = [...pieces.keys()].filter((index) =>
+    /[\p{L}\p{N}]/u.test(pieces[index]?.text ?? ""),
+  );
+  const ends = [...new Set([telling[0], telling.at(-1)])].flatMap((index) => index ?? []);
+  let left = agentWords;
+  return ends.filter((index) => {
+    left -= pieces[index]?.tokens ?? 0;
+    return left >= 0;
+  });
 }
 
 /** The piece that is worth most for its size, with a neighbour if it needs one, and with the pieces that identify it. */

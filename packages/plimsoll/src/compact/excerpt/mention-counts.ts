@@ -12,6 +12,8 @@ export interface Utterance {
   readonly message: number;
   readonly voice: Voice;
   readonly text: string;
+  /** True for a part of JSON. */
+  readonly isMember?: boolean;
   /** If it is a result: the kind of call that it answers, such as "bash grep". */
   readonly source?: string | undefined;
 }

@@ -179,6 +179,18 @@ test("nothing said is an empty ledger", () => {
   ]);
 });
 
+test("a key of JSON is not a name, but its words count a little", () => {
+  const rows = [
+    { ...said(5, "result", '"total_baggages": 0'), isMember: true },
+    { ...said(5, "result", '"flight_number": "HAT169"'), isMember: true },
+  ];
+  const { names, mentions, weights } = readMentionWeights(rows, frame);
+  expect(names).toContain("HAT169");
+  expect(names).not.toContain("total_baggages");
+  const worth = mentions.map((own) => own.reduce((sum, one) => sum + (weights[one] ?? 0), 0));
+  expect(worth[1]).toBeGreaterThan((worth[0] ?? 0) * 10);
+});
+
 describe("learned weights", () => {
   /** Trees that only ask whether the agent has used the mention. */
   const trees = {

@@ -90,16 +90,20 @@ export function readMentions(utterances: readonly Utterance[], frame: MentionFra
     return names.length - 1;
   };
   const nothing: readonly number[] = [];
-  const mentions = utterances.map(({ text, voice }) => {
+  const mentions = utterances.map(({ text, voice, isMember = false }) => {
     if (text.trim() === "") return nothing;
-    const own = [...mentionsIn(text)].map(([atom, kind]) => numberOf(atom, kind));
-    const words = voice === "agent" || voice === "user" ? tellingWords(text) : [];
+    // The keys of JSON are in every record, and the agent knows them from its tools. Only their words count, as in a sentence.
+    const named = isMember ? text.replaceAll(jsonKey, " ") : text;
+    const own = [...mentionsIn(named)].map(([atom, kind]) => numberOf(atom, kind));
+    const words = isMember || voice === "agent" || voice === "user" ? tellingWords(text) : [];
     const news = newsIn(text, voice).map((line) => numberOf(line, "news"));
     return [...own, ...words.map((word) => numberOf(word, "word")), ...news];
   });
   const counts = countMentions(utterances, { mentions, kinds, headLength: frame.headLength });
   return { names, kinds, mentions, counts };
 }
+
+const jsonKey = /"[\w$ .-]{1,60}"\s*:/g;
 
 /** Matches a line that reports a decision. Lines that report a decision or an error are worth more than the names in them. */
 const decision =

@@ -36,7 +36,13 @@ export function digestOf(
   acts: readonly Act[],
 ): Digest {
   const { hasArchive, prepared, summary, ownTools } = conversation;
-  const notice = excerptNotice(hasArchive ? handlePlace : "", ownTools?.readingTool, isBrief(room));
+  const noticeIn = (form: "usual" | "with a story"): string =>
+    excerptNotice(
+      hasArchive ? handlePlace : "",
+      ownTools?.readingTool,
+      isBrief(room) ? "brief" : form,
+    );
+  const notice = noticeIn("usual");
   const isStoryless = isTalk(conversation) && prepared === undefined;
   const rules = rulesOf(conversation, room.headLength);
   const earlier = summaryBody(summary);
@@ -55,7 +61,7 @@ export function digestOf(
         earlier,
         prepared,
       });
-      return story === "" ? `[${notice}]` : `[${notice}\n${story}]`;
+      return story === "" ? `[${notice}]` : `[${noticeIn("with a story")}\n${story}]`;
     },
   };
 }

@@ -143,12 +143,9 @@ function utterancesOf(texts: readonly PlacedText[]): Utterances {
     const from = utterances.length;
     for (const { text, frames } of textPieces.pieces) {
       const around = frames.map((frame) => frame.text).join(" ");
-      utterances.push({
-        message: place.message,
-        voice,
-        source,
-        text: around === "" ? text : `${text}\n${around}`,
-      });
+      const said = around === "" ? text : `${text}\n${around}`;
+      const isMember = textPieces.json !== undefined;
+      utterances.push({ message: place.message, voice, source, text: said, isMember });
     }
     spans.push([from, utterances.length]);
   }

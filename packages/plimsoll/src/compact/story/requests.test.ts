@@ -20,6 +20,19 @@ describe("a request", () => {
     expect(requests(messages)).toEqual([[0, 3], [4]]);
   });
 
+  test("is no command to the client", () => {
+    const messages = [
+      user("one"),
+      assistant("done"),
+      user("/model opus"),
+      user("Set model to Opus (claude-opus-4)"),
+      user(
+        "/src/a.ts has a bug, and so has the file next to it. Please look at both of them today.",
+      ),
+    ];
+    expect(requests(messages)).toEqual([[0, 1], [4]]);
+  });
+
   test("that is the newest one is open, also if the agent has spoken since", () => {
     expect(requests([user("one"), assistant("done")])).toEqual([[0]]);
   });

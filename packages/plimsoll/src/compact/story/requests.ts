@@ -41,7 +41,8 @@ export function requestsIn(
   return found;
 
   function closed(message: number, next: number): Request {
-    const last = next - 1;
+    let last = next - 1;
+    while (last > message && isClientCommand(messages[last])) last--;
     const isCut = hasGap(messages, message, next);
     const isCertain =
       messages[next]?.isAfterGap !== true &&
@@ -72,10 +73,19 @@ function hiddenRequests(summary = ""): (after: number, before: number) => boolea
     counted.some(([first, last]) => first < before && after < last);
 }
 
+/** A command to the client, such as `/model opus`, or what the client said about it. It asks the agent for nothing. */
+const clientCommand = /^(?:\/[a-z][\w:-]*(?:\s.{0,60})?|Set model to .{1,80}|<command-name>.*)$/i;
+
+function isClientCommand(visible: VisibleMessage | undefined): boolean {
+  if (visible === undefined) return false;
+  const message = loggedMessage(visible);
+  return isSpoken(message) && clientCommand.test(wordsOf(message).trim());
+}
+
 function isRequest(visible: VisibleMessage | undefined): boolean {
   if (visible === undefined) return false;
   const message = loggedMessage(visible);
-  return isSpoken(message) && wordsOf(message).trim() !== "";
+  return isSpoken(message) && wordsOf(message).trim() !== "" && !isClientCommand(visible);
 }
 
 function isClosing(visible: VisibleMessage | undefined): boolean {

@@ -180,6 +180,15 @@ describe("failures", () => {
     expect(linesOf(messages, { shown: [2, 3] })).toEqual([""]);
   });
 
+  test("are over if the same program works later, but not if only a part of it was run", () => {
+    const failed = shell("npm test -- fees", "exit code 1\nError: no");
+    const isOpen = (later: readonly Message[]): boolean =>
+      linesOf([user("Go."), ...failed, ...later]).some((line) => line.includes("failed: "));
+    expect(isOpen(shell("npm test -- ports", "exit code 0"))).toBe(false);
+    expect(isOpen(shell("npm test -- fees --only late", "exit code 0"))).toBe(true);
+    expect(isOpen(shell("npm run lint", "exit code 0"))).toBe(true);
+  });
+
   test("that came again are told once, with the newest report", () => {
     const messages = [...failed, ...shell("npm test", "exit code 1\nError: 1 test failed")];
     expect(linesOf(messages).slice(1)).toEqual([

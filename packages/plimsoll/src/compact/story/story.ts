@@ -148,10 +148,14 @@ const longestError = 160;
 const showing =
   /^`(?:cat|nl|head|tail|less|ls|pwd|find|grep|rg|ag|tree|wc|which|sed -n|git (?:log|show|status|diff|blame)|gh \w+ (?:view|list|checks|diff))\b|; (?:grep|rg|head|tail|wc)\b[^;]*`$/;
 
+/** Failures before the last calls of this number are old: the agent has long gone on to something else. */
+const recentActs = 60;
+
 /** Commands that failed and did not succeed later, unless the view shows them. */
 function openFailures(acts: readonly Act[], { isShown }: StoryTask): readonly Item[] {
   const last = new Map<string, Act>();
-  for (const act of acts) last.set(act.deed.key, act);
+  const recent = acts.slice(-recentActs);
+  for (const act of recent) last.set(act.deed.key, act);
   return [...last.values()]
     .filter((act) => hasFailed(act) && !isShown(act.message))
     .filter(
@@ -160,12 +164,32 @@ function openFailures(acts: readonly Act[], { isShown }: StoryTask): readonly It
         deed.verb === "called" ||
         (deed.verb === "ran" && !showing.test(deed.object)),
     )
+    .filter((act) => !recent.some((later) => settles(later, act)))
     .slice(-mostFailures)
     .map(({ deed, error, number }) => {
       const report = error === undefined ? "" : quoted(shortened(error, longestError));
       const text = storyTexts.failed(deedText(deed), report);
       return { section: "Open", number, isData: false, text };
     });
+}
+
+/**
+ * Whether a later command shows that a failure is over: it runs the same program with other arguments, and works. A command with more
+ * words than the one that failed may do only a part of it, such as one test of many.
+ */
+function settles(later: Act, failed: Act): boolean {
+  if (later.number <= failed.number || hasFailed(later) || failed.deed.verb !== "ran") return false;
+  const [one, other] = [wordsOfCommand(later), wordsOfCommand(failed)];
+  return one.length <= other.length && programOf(one) === programOf(other);
+}
+
+function wordsOfCommand({ deed }: Act): readonly string[] {
+  return deed.object.replaceAll("`", "").split(/\s+/);
+}
+
+/** `npm test`, or `python -m pytest`. */
+function programOf(words: readonly string[]): string {
+  return words.slice(0, words[1]?.startsWith("-") === true ? 3 : 2).join(" ");
 }
 
 const longestRequest = 140;
