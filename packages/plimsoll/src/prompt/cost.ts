@@ -40,7 +40,7 @@ export interface CostFigures {
     readonly cache: number;
     readonly estimated: number;
   };
-  /** Number of tokens sent. The next three fields divide them by price. */
+  /** Number of tokens sent. The next three fields break this number down by price. */
   readonly sentTokens: number;
   readonly cachedTokens: number;
   readonly writtenTokens: number;

@@ -66,7 +66,7 @@ export function checkStory(task: StoryGateTask): StoryVerdict {
 
 const ownSections: ReadonlySet<string> = new Set(["Rules", "Answered", "Changed", "Open"]);
 
-/** Long items are parsed as several. Those of one message belong together again. */
+/** Long items are parsed as several. The parts that come from the same message are joined again. */
 function joinedByNumber(items: readonly Item[]): readonly Item[] {
   const joined: Item[] = [];
   for (const item of items) {

@@ -15,7 +15,7 @@ export function mostToolTokens({ agent }: Config, limitTokens: number): number {
 export interface ToolTokens {
   /** Together with the tools that the model has found. */
   readonly most: number;
-  /** When Plimsoll chooses the tools: fewer than `most` if the system prompt leaves them less of a budget. */
+  /** If Plimsoll chooses the tools. It is less than `most` if a long system prompt leaves a smaller part of a budget. */
   readonly chosen: number;
 }
 
