@@ -162,7 +162,7 @@ export const rooms = [
   ["cli/console", "terminal.ts", "Shared by all commands: terminal, store, signals"],
   ["cli/report", "report.ts", "The report as one HTML page"],
   ["cli/top", "top.ts", "`plimsoll top`"],
-  ["cli/run", "run.ts", "`plimsoll run`: agents, the service, the sums"],
+  ["cli/run", "run.ts", "`plimsoll run`: starts an agent and the service, and prints the totals"],
   ["cli/commands", "serve.ts", "The commands, one file each"],
   ["cli", "main.ts", "The command line"],
 ].map(([name, front, purpose, isPure = false]) => ({ name, front, purpose, isPure }));

@@ -58,7 +58,7 @@ export const configChange = z.strictObject({
     .strictObject({
       context_budget: z
         .union([tokens, z.enum(["auto", "window"])])
-        .describe("Maximum size of every request in tokens, `auto` or `window`."),
+        .describe("Maximum size of every request: a number of tokens, `auto`, or `window`."),
     })
     .describe("The budget of every request.")
     .optional(),

@@ -43,12 +43,12 @@ const keys = z
       .min(100)
       .max(300_000)
       .describe(
-        "Time limit in milliseconds. After it, Plimsoll writes the summary without a model. Default: 10000, with `session` 60000.",
+        "Time limit in milliseconds. After it, Plimsoll writes the summary without a model. Default: 10000. For `provider: session`, the default is 60000.",
       )
       .optional(),
     maxUsdPerDay: usd
       .describe(
-        "Maximum cost of summaries per day in US dollars. Needs a model whose price Plimsoll knows, or the prices. Default: no limit, with `session` 1.",
+        "Maximum cost of summaries per day in US dollars. Works only if Plimsoll knows the model's price, or if you set both prices. Default: no limit. For `provider: session`, the default is 1.",
       )
       .optional(),
     inputUsdPerMTok: usd
@@ -62,7 +62,9 @@ const keys = z
       .int()
       .min(1)
       .max(10_000)
-      .describe("Maximum number of calls per hour. Default: 30, with `session` 6.")
+      .describe(
+        "Maximum number of calls per hour. Default: 30. For `provider: session`, the default is 6.",
+      )
       .optional(),
   })
   .refine(({ provider, model }) => provider === "session" || model !== undefined, {

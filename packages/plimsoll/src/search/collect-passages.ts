@@ -15,7 +15,7 @@ export interface Run {
   readonly to: number;
   readonly message: number;
   readonly text: string;
-  /** Number of characters that are missing because the place does not fit into the budget. */
+  /** Number of characters that are left out because the passage does not fit into the budget. */
   readonly missingChars?: number;
 }
 

@@ -153,7 +153,7 @@ async function readAll(
   }
 }
 
-/** The event in the data. Undefined if the data is not an event, which is then skipped. */
+/** The event in the data. Undefined if the data is not an event. Such data is skipped. */
 function eventIn(data: string): PlimsollEvent | undefined {
   const event = parseObject(data);
   const isEvent = typeof event?.["type"] === "string" && typeof event["session"] === "string";

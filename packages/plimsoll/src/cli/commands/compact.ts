@@ -142,7 +142,7 @@ async function readInput(input: Input): Promise<unknown> {
   return parseJson("Standard input", () => Buffer.concat(chunks).toString("utf8"));
 }
 
-/** A conversation in JSON, and the words for its place in errors. */
+/** A conversation in JSON, and the words with which errors say where it came from. */
 interface Given {
   readonly name: string;
   readonly value: unknown;

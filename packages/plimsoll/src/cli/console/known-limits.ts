@@ -12,7 +12,7 @@ import { wires } from "../../wire/wires.ts";
 
 const vendors = Object.keys(usualModels) as readonly Vendor[];
 
-/** One sentence for each usual model of these vendors, and for each model or server that the configuration names. */
+/** One sentence for each common model of every vendor, and for each model or server that the configuration names. */
 export function knownLimits(config: Config): readonly string[] {
   const usual = vendors.flatMap((vendor) => usualLimits(config, vendor));
   const other = { provider: "", vendor: "openai", model: anyModel, name: "other models" } as const;

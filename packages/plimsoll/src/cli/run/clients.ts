@@ -40,7 +40,7 @@ export interface Start {
   readonly install: string;
   /** Variables by which a user sends the agent to a provider that Plimsoll does not serve. */
   readonly otherWays?: readonly string[];
-  /** What a run sets, if it is not the client's `variables`. */
+  /** Variables, flags and files of a run. If absent, a run sets only the client's `variables`. */
   pointAt?(place: Place): Pointing;
 }
 

@@ -32,7 +32,7 @@ const signs: readonly RegExp[] = [
 export type Voice = "speaks-to-reader" | "other-voice" | "our-sign" | "plain";
 
 /**
- * The kind of forbidden text that `text` contains, or "plain" if it contains none. Contract: `text` is not shown as a quotation.
+ * The kind of forbidden text that `text` contains, or "plain" if it contains none. Contract: the caller passes only text that will not be shown as a quotation.
  */
 export function voiceOf(text: string): Voice {
   if (signs.some((pattern) => pattern.test(text))) return "our-sign";

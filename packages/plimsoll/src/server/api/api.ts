@@ -119,7 +119,7 @@ const sessionRoutes: readonly Route<ApiWorld>[] = [
   ),
   ofSession(
     "/archive",
-    "The handles of the session, newest first, each with the number of its messages and their first words.",
+    "The handles of the session, newest first, each with the count of its messages and the first words of these.",
     nothing,
     async ({ store }, asked) => ({ items: await archiveRows(store, asked.session) }),
   ),
@@ -247,7 +247,7 @@ const listRoutes: readonly Route<ApiWorld>[] = [
     path: "/api/search",
     who: "token",
     about:
-      "Finds passages of a session and quotes them word for word, best first: `{ items: [{ text, number, role, title, score, missingChars?, session }] }`. `title` says who said it, such as `user` or `tool result of read_file`. `score` is the share of the query's information that the passage covers, from 0 to 1: rare words count more, and similar or neighbouring words count less. It can be compared between queries. The user's own words come before other passages with a score up to a quarter higher. `missingChars` says how many characters of the passage did not fit into `budget`. If nothing answers the query, `items` is empty. The owner's token searches the whole session, other tokens only the branch that was sent last.",
+      "Finds passages of a session and quotes them word for word, best first: `{ items: [{ text, number, role, title, score, missingChars?, session }] }`. `title` says who said it, such as `user` or `tool result of read_file`. `score` is the share of the query's information that the passage covers, from 0 to 1: rare words count more. Words that are only similar to a word of the query count less, and so do words that occur only in neighbouring passages. It can be compared between queries. A passage in the user's own words comes before all others, except those whose score is more than a quarter higher. `missingChars` says how many characters of the passage did not fit into `budget`. If nothing answers the query, `items` is empty. The owner's token searches the whole session, other tokens only the branch that was sent last.",
     query: z.strictObject({
       q: z.string().trim().min(1).describe("The words to look for."),
       session: text(

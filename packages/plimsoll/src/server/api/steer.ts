@@ -7,10 +7,10 @@ import type { Route } from "../http/route-table.ts";
 import { findSession } from "./sessions.ts";
 import { type ApiWorld, route } from "./world.ts";
 
-const branch = text(
-  200,
-  "The branch. Default: the branch of the edit, or else the branch of the last request.",
-).optional();
+const branchOr = (place: string): z.ZodOptional<z.ZodString> =>
+  text(200, `The branch. Default: the branch of the ${place}.`).optional();
+const branch = branchOr("last request");
+const branchOfEdit = branchOr("edit, or of the last request if you name no edit");
 
 /** A route that changes one session. */
 function steer<B extends z.ZodType>(
@@ -54,7 +54,7 @@ export const steerRoutes: readonly Route<ApiWorld>[] = [
     "Undoes an edit and all edits that were made together with it. 409 if the conversation would no longer fit.",
     z.strictObject({
       edit: whole("Number of the edit. Default: the last one.").optional(),
-      branch,
+      branch: branchOfEdit,
     }),
     (steering, session, asked) => steering.undo(session, asked),
   ),

@@ -77,7 +77,11 @@ function authInfoOf({ tenant, isOwner }: Caller): AuthInfo {
  */
 function tenantOf(authInfo: AuthInfo | undefined): string | undefined {
   if (authInfo === undefined)
-    throw new PlimsollError("UNAUTHORIZED", "This request has no caller.", { status: 401 });
+    throw new PlimsollError(
+      "UNAUTHORIZED",
+      "Plimsoll cannot tell who sent this request. Send a token as `Authorization: Bearer …`.",
+      { status: 401 },
+    );
   return authInfo.scopes.includes(ownerScope) ? undefined : authInfo.clientId;
 }
 

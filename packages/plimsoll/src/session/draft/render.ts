@@ -71,7 +71,7 @@ export function renderView(
   }
   if (rendering.lastWords !== undefined)
     canvas.note(conversation.length - 1, { text: rendering.lastWords });
-  // Answers are rendered last, because results of Plimsoll's own tools may be joined to the next message in its final form.
+  // Answers are rendered last: a result of Plimsoll's own tools may be joined to the next message, which must be final by then.
   renderAnswers(canvas, view, rendering);
   return canvas.patches();
 }

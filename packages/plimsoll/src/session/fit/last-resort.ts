@@ -72,7 +72,7 @@ export interface Fitted {
   readonly measurement: Measurement;
   readonly tokensBefore: number;
   readonly tokensAfter: number;
-  /** Projection for the request as sent. */
+  /** Size of the request as sent, as an estimate with its bounds. */
   readonly projection: Projection;
   /** The limit that applied to the request. */
   readonly limit: number;

@@ -36,9 +36,9 @@ export interface FoundPassage {
   /** Who said it, for example `user`, `assistant` or `tool result of read_file`. */
   readonly title: string;
   /**
-   * The share of the query's information that the passage covers, from 0 to 1. Rare words count more than common ones, similar words
-   * count less, and so do words in the passages next to it. It does not depend on other results, so it can be compared between
-   * queries.
+   * The share of the query's information that the passage covers, from 0 to 1. Rare words count more than common ones. Words that are
+   * only similar to a word of the query count less, and so do words that occur only in the passages next to it. The score does not
+   * depend on other results, so it can be compared between queries.
    */
   readonly score: number;
   /** Number of characters that are missing because the passage does not fit into the budget. */

@@ -8,7 +8,7 @@ import { markInside } from "./cache.ts";
 
 export const responsesEdit: WireEdit = {
   replacePart: replaceInItem,
-  // A call is an item of its own, so a text never has to make room for one.
+  // A call is an item of its own. So there is never a text before a call in the same item, which could be left out.
   leaveOut: () => undefined,
   ownMessage,
   ownTextPlacement: "alone",
