@@ -60,15 +60,19 @@ function withOneSpelling(input: RuleInput): RuleInput {
   };
 }
 
-/** Violations that the client's own body does not have. Only these count against an edit. */
+/**
+ * Violations that the client's own body does not have. Only these count against an edit. The client's body may be far larger than
+ * the view, so it is judged only if the view has a violation.
+ */
 export function newViolations(input: RuleInput): readonly Finding[] {
-  if (input.original === undefined) return validate(input);
+  const found = validate(input);
+  if (input.original === undefined || found.length === 0) return found;
   const known = new Map<string, number>();
   for (const finding of validate(clientAlone(input, input.original))) {
     const key = keyOf(finding);
     known.set(key, (known.get(key) ?? 0) + 1);
   }
-  return validate(input).filter((finding) => {
+  return found.filter((finding) => {
     const left = known.get(keyOf(finding)) ?? 0;
     known.set(keyOf(finding), left - 1);
     return left <= 0;
