@@ -89,7 +89,7 @@ const chapters = {
     },
   ],
   jsonPathTexts: [
-    "When `json` names a value that does not exist (each text follows the path)",
+    "When `json` names a value that does not exist. The path is written before the text, as in `items[3] is an empty array`",
     { noMember: [["nam", ["name", "id"], 3]], noElement: [[11]] },
   ],
   passagesHead: [
@@ -127,7 +127,7 @@ const chapters = {
     ],
   ],
   storyTexts: [
-    "The lines of the story so far, which follows the sentence above",
+    "The story so far: its lines. They come after one of the notices above",
     {
       done: [
         [
@@ -142,6 +142,7 @@ const chapters = {
       quoted: [
         ["My user id is raj_7, please\nbook HAT169.", 22, "The flight is booked."],
         ["Yes, please proceed.", 24, ""],
+        ["Change my seat.", 26, "Which flight do you mean?"],
         ["Which quay was it?", undefined, ""],
       ],
       noted: [["`the cast in load.ts is the slow part`"]],
@@ -240,14 +241,14 @@ const chapters = {
     {},
   ],
   summaryTexts: [
-    "What the model reads that writes extracts of large results",
+    "The prompt of the model that writes summaries",
     {
       instruction: [[["Goal", "Rules", "Decided"]]],
       now: [[1000]],
       messageFence: [[12, "the user"]],
     },
   ],
-  storyWriterTexts: ["What the model that writes the story so far reads", { now: [[1000]] }],
+  storyWriterTexts: ["The prompt of the model that writes the story so far", { now: [[1000]] }],
   toolBudgetTexts: [
     "In place of a tool's result, in the library",
     { usedUp: [[120]], notAllowed: [["shell"]] },

@@ -139,7 +139,7 @@ function wordsIn(name: string): readonly string[] {
   return name.split(/[^A-Za-z]+|(?<=[a-z])(?=[A-Z])/).map((word) => word.toLowerCase());
 }
 
-/** `get_commit` and `list_merge_requests` change nothing, although they name changes. */
+/** `get_commit` and `list_merge_requests` change nothing, although their names contain "commit" and "merge". */
 function onlyAsks(words: readonly string[]): boolean {
   const first = words.find((word) => namesDeed([word]));
   return (first === "get" || first === "list") && !words.includes("or");

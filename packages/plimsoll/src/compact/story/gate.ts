@@ -132,7 +132,8 @@ function reworded(item: Item, line: Item, judging: Judging): Judged {
 
 /** The words of an item without what it repeats of the line. */
 function wordsAfter(text: string, { section, text: line }: Item): string {
-  if (section === "Answered") return text.replace(/^(?:[\s\S]* )?→ #\d{1,9}:\s*/, "").trim();
+  if (section === "Answered")
+    return text.replace(/^(?:[\s\S]* )?→ #\d{1,9}(?: asked back)?:\s*/, "").trim();
   const isRepeated = text.startsWith(line);
   return (isRepeated ? text.slice(line.length) : text).replace(/^[\s:,;–-]+/, "").trim();
 }

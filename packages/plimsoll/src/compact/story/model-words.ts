@@ -39,6 +39,7 @@ export function modelWords(prepared: string | undefined): ModelWords | undefined
       const line = own.find(({ section, number }) => section === "Answered" && number === request);
       const stem = line && stemOf(line);
       if (line === undefined || stem?.endsWith(` → #${answer}: `) !== true) return undefined;
+      if (!line.text.startsWith(stem)) return undefined;
       const outcome = line.text.slice(stem.length);
       return outcome.length <= longestOutcome ? outcome : undefined;
     },
@@ -46,11 +47,14 @@ export function modelWords(prepared: string | undefined): ModelWords | undefined
   };
 }
 
-const answeredLine = /^asked: [\s\S]* → #\d{1,9}: /;
+const answeredLine = /^(asked: [\s\S]* → #\d{1,9})(?: asked back)?: /;
 
 /** The part of a line after which a model may write in its own words. Undefined if the line must stay as it is. */
 export function stemOf({ section, text }: Item): string | undefined {
-  if (section === "Answered") return answeredLine.exec(text)?.[0];
+  if (section === "Answered") {
+    const [, stem] = answeredLine.exec(text) ?? [];
+    return stem === undefined ? undefined : `${stem}: `;
+  }
   const isFailure = section === "Open" && text.startsWith(storyTexts.failed("", ""));
   return isFailure ? `${text}: ` : undefined;
 }

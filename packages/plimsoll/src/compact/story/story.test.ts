@@ -70,6 +70,17 @@ describe("requests", () => {
     ]);
   });
 
+  test("an answer that only asks something does not look like an outcome, also in the words of a model", () => {
+    const asked = [user("Change my seat."), assistant("Which flight do you mean?"), user("HAT1.")];
+    expect(linesOf(asked, { shown: [2] })).toEqual([
+      "## Answered",
+      "- #0 asked: Change my seat. → #1 asked back: Which flight do you mean?",
+    ]);
+    const words = "- #0 asked: Change my seat. → #1: `the flight is unknown`";
+    const prepared = `## Answered\n${words}`;
+    expect(linesOf(asked, { shown: [2], prepared })).toEqual(["## Answered", words]);
+  });
+
   test("that the view shows have no line", () => {
     expect(linesOf(messages, { shown: [0, 4, 5] })).toEqual([""]);
   });
