@@ -5,12 +5,11 @@
  * PLIMSOLL_EVAL_DATA names.
  */
 
-import { spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
-import { cpus, release, totalmem } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { describeCommit, describeMachine, today } from "./machine.ts";
 import { withFolder } from "./processes.ts";
 import { answerFile, productProgram } from "./quality-answers.ts";
 import { writeWrongQueries } from "./quality-control.ts";
@@ -27,7 +26,6 @@ import {
   findEvaluation,
   joinFiles,
   makeCases,
-  root,
   type Scores,
   scoreFile,
   scoreOnce,
@@ -172,20 +170,6 @@ async function scoreHandles({ evaluation, cases, folder }: Workplace): Promise<S
   return scoreFile(evaluation, judged, answers, "future");
 }
 
-function describeCommit(): string {
-  const git = (...options: readonly string[]): string =>
-    spawnSync("git", options, { cwd: root, encoding: "utf8" }).stdout?.trim() ?? "";
-  const commit = git("rev-parse", "--short", "HEAD");
-  const isChanged = git("status", "--porcelain", "--", "packages/plimsoll/src") !== "";
-  return `${commit || "unknown"}${isChanged ? " with changes that are not committed" : ""}`;
-}
-
-function describeMachine(): string {
-  const processors = cpus();
-  const memory = Math.round(totalmem() / 1024 ** 3);
-  return `Node ${process.version}, ${processors.length} × ${processors[0]?.model.trim() ?? "unknown"}, ${memory} GB, ${process.platform} ${release()}`;
-}
-
 async function measure(
   place: Workplace,
   { limit, withOracle }: { readonly limit: number; readonly withOracle: boolean },
@@ -211,7 +195,7 @@ async function measure(
     machine: describeMachine(),
     command: `npm run bench:quality -- --write${withOracle ? " --oracle" : ""}${limit > 0 ? ` --limit ${limit}` : ""}`,
     commit: describeCommit(),
-    date: new Date().toISOString().slice(0, 10),
+    date: today(),
     limit,
   };
 }
