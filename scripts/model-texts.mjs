@@ -207,6 +207,7 @@ const chapters = {
         [1, ""],
         [12, "#7"],
       ],
+      changedLater: [["#7", 31]],
       inLine: [[""], ["#7"]],
       moreMembers: [
         [3, ""],

@@ -81,6 +81,7 @@ function rowsOf(messages, cut) {
   const headLength = messages.findIndex(({ role }) => role === "user") + 1;
   const { utterances, frame } = readTexts(conversation, {
     headLength,
+    acts: [],
     exactFrom: cut,
     oversizedTokens: 0,
   });

@@ -374,6 +374,7 @@ export const cutTexts = {
   moreInFile: (file: string): string => `more in ${file}`,
   moreInFiles: (count: number, what: "files" | "folders"): string => `more in ${count} ${what}`,
   /** Marks for excerpts. `where` names the message that has the whole text, such as "#12". Only the first mark of a text has it. */
+  changedLater: (where: string, number: number): string => `${where}, changed later in #${number}`,
   excerptLines: (count: number, where: string): string =>
     `[… ${counted(count, "line")}${where === "" ? "" : ` in ${where}`}]`,
   inLine: (where: string): string => (where === "" ? "[…]" : `[… ${where}]`),

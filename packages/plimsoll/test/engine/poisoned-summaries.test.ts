@@ -9,7 +9,7 @@ import { readEvidence } from "../../src/compact/evidence/evidence.ts";
 import { type Speech, speechOf } from "../../src/compact/evidence/speech.ts";
 import { readActs } from "../../src/compact/story/acts.ts";
 import { checkStory } from "../../src/compact/story/gate.ts";
-import { storyOf } from "../../src/compact/story/story.ts";
+import { nothingQuoted, storyOf } from "../../src/compact/story/story.ts";
 import { parseSummary, sections } from "../../src/compact/summary/format.ts";
 import { summaryPrompt } from "../../src/compact/summary/prompt.ts";
 import { summarise } from "../../src/compact/summary/summary.ts";
@@ -271,7 +271,7 @@ function skeletonOf({ evidence }: Given): string {
     acts: readActs(messages, 0),
     from: 0,
     isShown: () => false,
-    quoted: new Map(),
+    quoted: nothingQuoted,
     rules: evidence.facts.filter((fact) => fact.class === "constraint" && fact.number === 1),
     tokens: maxTokens / 2,
     count,

@@ -52,6 +52,7 @@ describe("rules of the user", () => {
   });
 
   test.each([
+    String.raw`(r'\bfind\s+\.?\s+(-name|-path)\b', "You must never use find here"),`,
     "I don't know where the bug is.",
     "It always fails on Mondays, I think.",
     "You never told me about that.",

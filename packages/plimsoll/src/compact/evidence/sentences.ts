@@ -15,8 +15,18 @@ const choosing = /\buse\b.{1,80}\b(?:not|only|instead of|rather than)\b/i;
 const rulingElsewhere =
   /(?<!\p{L})(?:muss|müssen|darf(?:st)? nicht|dürfen nicht|niemals|nur noch|auf keinen fall|bitte nicht|il faut|jamais|toujours|doit|doivent|nunca|siempre|debes?|deben|asegúrate|никогда|всегда|должен|должна|нельзя|обязательно)(?!\p{L})|必须|不要|不得|务必|禁止|切勿|只能|必ず|絶対に|しないで|반드시|절대/iu;
 
+/** Signs that are frequent in code and patterns. */
+const codeSigns = /[\\(){}[\]|<>=;*^$]/g;
+const mostCodeSigns = { share: 0.08, count: 6 };
+
+/** A line of code that somebody pasted may contain "must" or "never" in a string, and gives no rule. */
+function isCode(sentence: string): boolean {
+  const signs = sentence.match(codeSigns)?.length ?? 0;
+  return signs >= mostCodeSigns.count && signs > sentence.length * mostCodeSigns.share;
+}
+
 export function isRule(sentence: string): boolean {
-  if (asking.test(sentence) || speakingOfUser.test(sentence)) return false;
+  if (asking.test(sentence) || speakingOfUser.test(sentence) || isCode(sentence)) return false;
   return [ruling, bidding, choosing, rulingElsewhere].some((pattern) => pattern.test(sentence));
 }
 

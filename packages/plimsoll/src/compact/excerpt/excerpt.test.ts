@@ -78,7 +78,7 @@ function textsOf({ parts }: Message): readonly string[] {
 }
 
 const marks =
-  /\[…(?: \d+ lines?)?(?: in)?(?: #\d+)?\]|"…": "\d+ more(?: in #\d+)?"|"… \d+ more(?: in #\d+)?"|\[Plimsoll: [^\]]*\]/g;
+  /\[…(?: \d+ lines?)?(?: in)?(?: #\d+)?(?:, changed later in #\d+)?\]|"…": "\d+ more(?: in #\d+)?"|"… \d+ more(?: in #\d+)?"|\[Plimsoll: [^\]]*\]/g;
 
 /** Text between two marks must occur in the original: nothing was shortened twice or made up. */
 function expectOfOriginal(text: string, original: string): void {

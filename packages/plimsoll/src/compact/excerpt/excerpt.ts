@@ -32,7 +32,7 @@ import type { EditPlace } from "../../message/edit.ts";
 import type { Message } from "../../message/message.ts";
 import type { Goal, Proposal, Strategy, VisibleConversation } from "../../message/strategy.ts";
 import { isTalk } from "../relevance/task.ts";
-import { readActs } from "../story/acts.ts";
+import { type Act, readActs } from "../story/acts.ts";
 import { headLength } from "../units/head.ts";
 import { ownMessage, Scales } from "./exact-cost.ts";
 import { Choice } from "./greedy-choice.ts";
@@ -61,7 +61,7 @@ const largestCalls: Readonly<Record<Strictness, number>> = { usual: 0.5, least: 
 /** Tokens of the mark for a run of messages that is left out. */
 const gapTokens = { usual: 15, brief: 9 };
 /** Share of the room for sentences that say what happened where messages are left out. */
-const rangesShare = 0.03;
+const rangesShare = 0.05;
 
 /** A finished excerpt as plain data, so that another thread can make it. */
 export interface MadeExcerpt {
@@ -82,7 +82,10 @@ export const makeExcerpt: MakeExcerpt = async (conversation, goal) => {
   const room = await roomOf(conversation, goal);
   const { headLength: head } = room;
   if (room.tokens < smallestRoom || head >= conversation.messages.length) return undefined;
+  const acts = readActs(conversation.messages, head, conversation.effects);
   const slots = readSlots(conversation, {
+    acts,
+    roomTokens: room.tokens,
     headLength: head,
     exactFrom: exactCallsFrom(conversation, room),
     oversizedTokens: oversizedTokens(room),
@@ -96,7 +99,7 @@ export const makeExcerpt: MakeExcerpt = async (conversation, goal) => {
       largestCalls: room.tokens * largestCalls[strictness],
     });
     keepMandatory(choice, conversation, slots, { ...room, strictness });
-    made = await chooseWithin(choice, conversation, slots, room);
+    made = await chooseWithin(choice, { conversation, slots, room, acts });
     if (made.left >= 0) break;
   }
   const isSmaller = made !== undefined && room.tokens - made.left < room.nowTokens;
@@ -147,6 +150,13 @@ async function roomOf(conversation: VisibleConversation, goal: Goal): Promise<Ro
   };
 }
 
+interface ExcerptTask {
+  readonly conversation: VisibleConversation;
+  readonly slots: Slots;
+  readonly room: Room;
+  readonly acts: readonly Act[];
+}
+
 interface Excerpt {
   readonly rendered: RenderedChoice;
   readonly digest: string;
@@ -160,12 +170,9 @@ interface Excerpt {
  */
 async function chooseWithin(
   choice: Choice,
-  conversation: VisibleConversation,
-  slots: Slots,
-  room: Room,
+  { conversation, slots, room, acts }: ExcerptTask,
 ): Promise<Excerpt> {
   const scales = new Scales(conversation);
-  const acts = readActs(conversation.messages, room.headLength, conversation.effects);
   const story = digestOf(conversation, room, acts);
   const words = { acts, tokens: room.tokens * rangesShare, isBrief: isBrief(room) };
   const now = async (): Promise<Excerpt> => {

@@ -46,7 +46,7 @@ function slotOf({ lines, isExact, isJson }: SlotPlan, unit: number): Slot {
   const text = isJson ? JSON.stringify({ rows: words }) : words.join("\n");
   const textPieces = readPieces(text, { density: 1, isProse: false });
   const mentions = lines.map(({ atoms }) => atoms);
-  return { unit, textPieces, isExact, mentions, mayLose: "anything", least: [] };
+  return { unit, textPieces, isExact, mentions, worth: 1, mayLose: "anything", least: [] };
 }
 
 function taskOf(plans: readonly (readonly SlotPlan[])[], weightOf: Float64Array): ChoiceTask {

@@ -15,6 +15,8 @@ export interface Slot {
   readonly mentions: readonly (readonly number[])[];
   /** True for a text that is kept whole if its unit is kept: a short text, or a call that must stay as it is. */
   readonly isExact: boolean;
+  /** The weights of the mentions in this text count only with this share, if the text is out of date. */
+  readonly worth: number;
   /** Where pieces may be left out. "middle": only between a beginning and an end that stay. */
   readonly mayLose: "anything" | "middle";
   /** The pieces that stay if the unit stays, so that no result is only a mark and no argument loses its beginning. */
@@ -141,10 +143,12 @@ export class Choice {
     for (const piece of order) {
       if (left <= 0) return;
       const wanted = isJson ? (this.#option(slot, piece)?.pieces ?? []) : [piece];
-      for (const index of wanted.filter((one) => !this.isKept(slot, one))) {
-        this.keep(slot, index);
-        left -= pieces[index]?.tokens ?? 0;
-      }
+      const added = this.#added(
+        [],
+        wanted.map((index): PieceName => [slot, index]),
+      );
+      for (const name of added.pieces) this.keep(...name);
+      left -= added.tokens;
     }
   }
 
@@ -393,7 +397,7 @@ export class Choice {
   }
 
   #gain(slot: number, piece: number, mentionsHere: Map<number, number>): number {
-    const { mentions } = this.#task.slots[slot] ?? { mentions: [] };
+    const { mentions, worth: share } = this.#task.slots[slot] ?? { mentions: [], worth: 1 };
     let gain = 0;
     for (const atom of mentions[piece] ?? []) {
       const here = mentionsHere.get(atom) ?? 0;
@@ -401,7 +405,7 @@ export class Choice {
       mentionsHere.set(atom, here + 1);
       gain += (this.#task.weights[atom] ?? 0) * worthAgain ** Math.min(before, 2);
     }
-    return gain;
+    return gain * share;
   }
 
   /** Tokens of the marks in the texts of a new unit, and of the gap that it makes between messages. */

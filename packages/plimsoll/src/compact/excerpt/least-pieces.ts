@@ -1,5 +1,6 @@
 /** The pieces that stay of a text whenever its message stays, so that no message is only a mark. */
 
+import { isErrorLine } from "../../text/trouble.ts";
 import type { Piece } from "./json-pieces.ts";
 import type { PlacedText } from "./placed-text.ts";
 import { isBlank } from "./text-pieces.ts";
@@ -20,6 +21,8 @@ export interface LeastReading {
   readonly isTalk: boolean;
   /** Lines that say nothing, because many results have them. */
   readonly repeated: ReadonlySet<string>;
+  /** Tokens of the whole excerpt. What stays of one text must be small beside it. */
+  readonly roomTokens: number;
 }
 
 export function leastPieces(
@@ -30,7 +33,7 @@ export function leastPieces(
   if (isExact) return [];
   if (place.argument !== undefined) return beginningOf(pieces, argumentStart);
   if (voice === "user" && !reading.isTalk) return beginningOf(pieces, userStart);
-  if (voice === "agent" && !reading.isTalk) return endsOf(pieces);
+  if (voice === "agent" && !reading.isTalk) return endsOf(pieces, reading.roomTokens);
   return voice === "result" ? bestOf(pieces, reading) : [];
 }
 
@@ -56,25 +59,29 @@ function beginningOf(pieces: readonly Piece[], least: number): readonly number[]
   return found;
 }
 
-/** Tokens of the agent's words that stay at most, unless more of them are worth it. */
-const agentWords = 60;
+/** The agent's words and the piece of a result stay only up to these sizes, unless more of them is worth it. */
+const agentWords = { tokens: 60, ofRoom: 0.15 };
+const largestPiece = 0.3;
 
 /** The first and the last sentence: what the agent understood, and what it did next. */
-function endsOf(pieces: readonly Piece[]): readonly number[] {
+function endsOf(pieces: readonly Piece[], roomTokens: number): readonly number[] {
   const telling = [...pieces.keys()].filter((index) =>
     /[\p{L}\p{N}]/u.test(pieces[index]?.text ?? ""),
   );
   const ends = [...new Set([telling[0], telling.at(-1)])].flatMap((index) => index ?? []);
-  let left = agentWords;
+  let left = Math.min(agentWords.tokens, roomTokens * agentWords.ofRoom);
   return ends.filter((index) => {
     left -= pieces[index]?.tokens ?? 0;
     return left >= 0;
   });
 }
 
-/** The piece that is worth most for its size, with a neighbour if it needs one, and with the pieces that identify it. */
+/**
+ * The last error that the result reports, as at the end of a traceback. Otherwise the piece that is worth most for its size. With a
+ * neighbour if it needs one, and with the pieces that identify it.
+ */
 function bestOf(pieces: readonly Piece[], reading: LeastReading): readonly number[] {
-  const { mentions, weights, repeated } = reading;
+  const { mentions, weights, repeated, roomTokens } = reading;
   const says = (index: number): boolean => {
     const piece = pieces[index];
     return (
@@ -83,11 +90,15 @@ function bestOf(pieces: readonly Piece[], reading: LeastReading): readonly numbe
   };
   const gainOf = (index: number): number =>
     (mentions[index] ?? []).reduce((sum, atom) => sum + (weights[atom] ?? 0), 0);
-  const telling = [...pieces.keys()].filter(says);
+  const all = [...pieces.keys()].filter(says);
+  const small = all.filter((index) => (pieces[index]?.tokens ?? 0) <= roomTokens * largestPiece);
+  const telling = small.length > 0 ? small : all;
+  const error = telling.findLast((index) => isErrorLine(pieces[index]?.text ?? ""));
   const worthOf = (index: number): number =>
     gainOf(index) / ((pieces[index]?.tokens ?? 0) + fixedCost);
-  let best = telling[0];
-  for (const index of telling) if (worthOf(index) > worthOf(best ?? index)) best = index;
+  let best = error ?? telling[0];
+  if (error === undefined)
+    for (const index of telling) if (worthOf(index) > worthOf(best ?? index)) best = index;
   if (best === undefined)
     return [...pieces.keys()].filter((index) => !isBlank(pieces[index] as Piece)).slice(0, 2);
   const wanted = pieces[best];

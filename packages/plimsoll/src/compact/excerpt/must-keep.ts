@@ -214,8 +214,11 @@ function keepNewest(
     for (const slot of open(message)) choice.keepWhole(slot);
 }
 
-/** The model has not answered the newest results yet, so it needs as much of them as possible. */
-const newestResults = 0.35;
+/**
+ * The model has not answered the newest results yet, so it needs as much of them as possible. They stay whole up to one share of the
+ * room; of larger ones, the other share stays.
+ */
+const newestResults = { whole: 0.5, part: 0.35 };
 
 function keepNewestResults(
   choice: Choice,
@@ -227,8 +230,10 @@ function keepNewestResults(
     .filter((message) => message > from)
     .flatMap((message) => open(message))
     .filter((slot) => slots[slot]?.voice === "result");
+  const tokens = results.reduce((sum, slot) => sum + tokensOf(slots[slot]), 0);
   for (const slot of results)
-    choice.keepAtLeast(slot, (room.tokens * newestResults) / results.length);
+    if (tokens <= room.tokens * newestResults.whole) choice.keepWhole(slot);
+    else choice.keepAtLeast(slot, (room.tokens * newestResults.part) / results.length);
 }
 
 function startOfRecent(

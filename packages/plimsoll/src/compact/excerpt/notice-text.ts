@@ -17,6 +17,8 @@ import { missingRules, rulesOf } from "./user-rules.ts";
 const handlePlace = "pl_k7M2q9X4w8Z3v5T1y6R0pN";
 /** Share of the room for the story. */
 const storyShare = 0.12;
+/** Share of the room for the outcomes of requests that the story quotes: without them, a quoted request looks open. */
+const outcomesShare = { usual: 0.08, brief: 0.04 };
 
 export function withHandle(digest: string, handle: string): string {
   return digest.replace(handlePlace, handle);
@@ -49,14 +51,20 @@ export function digestOf(
   return {
     textFor: (rendered, quoted, tokens) => {
       if (isStoryless && earlier === undefined) return `[${notice}]`;
+      const free = tokensForLines(tokens, notice, quoted);
       const story = storyOf({
         conversation: isStoryless ? { messages: [] } : conversation,
         acts,
         from: room.headLength,
         isShown: (message) => rendered.messages.has(message),
-        quoted: new Map(quoted.map(({ message, words }) => [message, words])),
+        quoted: {
+          words: new Map(quoted.map(({ message, words }) => [message, words])),
+          outcomeTokens: room.tokens * outcomesShare[isBrief(room) ? "brief" : "usual"],
+          freeTokens: free,
+        },
         rules: missingRules(rules, rendered),
-        tokens: Math.min(room.tokens * storyShare, tokensForLines(tokens, notice, quoted)),
+        // Rules and changes may take twice as much.
+        tokens: Math.min(room.tokens * storyShare, free / 2),
         count: estimateTokens,
         earlier,
         prepared,
@@ -66,10 +74,10 @@ export function digestOf(
   };
 }
 
-/** Rules and changes may take twice the room of the story, so half of what is left is the most that it may get. */
+/** The tokens that are left after the notice and the words of quoted requests. */
 function tokensForLines(tokens: number, notice: string, quoted: readonly QuotedRequest[]): number {
   const words = quoted.reduce((sum, one) => sum + estimateTokens(one.words) + quotationTokens, 0);
-  return Math.max(0, (tokens - estimateTokens(notice) - words) / 2);
+  return Math.max(0, tokens - estimateTokens(notice) - words);
 }
 
 /** Tokens around a quoted request: its number and that of the answer. */

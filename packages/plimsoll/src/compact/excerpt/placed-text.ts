@@ -1,5 +1,6 @@
 /** A text of a message that may be shortened, and where it is. */
 
+import type { LaterChange } from "../story/changed-later.ts";
 import type { Voice } from "./mention-counts.ts";
 import type { TextPieces } from "./text-pieces.ts";
 
@@ -18,6 +19,8 @@ export interface PlacedText {
   readonly voice: Voice;
   /** If it is a result: the kind of call that it answers. */
   readonly source?: string | undefined;
+  /** If it is a result: the change that made it out of date. */
+  readonly later?: LaterChange | undefined;
   readonly textPieces: TextPieces;
   readonly isExact: boolean;
 }

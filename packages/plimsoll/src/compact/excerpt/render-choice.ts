@@ -2,9 +2,10 @@
 
 import type { Message, Part } from "../../message/message.ts";
 import type { VisibleConversation, VisibleMessage } from "../../message/strategy.ts";
-import { markTexts } from "../../text/for-models.ts";
+import { cutTexts, markTexts } from "../../text/for-models.ts";
 import { isTalk } from "../relevance/task.ts";
 import { type Act, happeningIn } from "../story/acts.ts";
+import type { LaterChange } from "../story/changed-later.ts";
 import { fixedUnits } from "../units/fixed-units.ts";
 import { headLength } from "../units/head.ts";
 import { isBetweenAnswers, rangesOf } from "../units/ranges.ts";
@@ -82,7 +83,7 @@ function changedTexts(
 }
 
 function renderSlot(
-  { textPieces, isExact, place, least }: PlacedSlot,
+  { textPieces, isExact, place, least, later }: PlacedSlot,
   visible: VisibleMessage,
   isKept: (piece: number) => boolean,
 ): string {
@@ -99,9 +100,13 @@ function renderSlot(
   const staying = least.length > 0 ? least : [firstTelling(pieces)];
   return renderPieces(textPieces, {
     isKept: isAnyKept ? isKept : (piece) => staying.includes(piece),
-    reference: `#${visible.number}`,
+    reference: referenceTo(visible, later),
     isArgument: place.argument !== undefined,
   });
+}
+
+function referenceTo({ number }: VisibleMessage, later: LaterChange | undefined): string {
+  return later === undefined ? `#${number}` : cutTexts.changedLater(`#${number}`, later.number);
 }
 
 function firstTelling(pieces: readonly Piece[]): number {

@@ -6,6 +6,8 @@ import type { VisibleConversation, VisibleMessage } from "../../message/strategy
 import { type JsonNode, readJson } from "../../text/json-tree.ts";
 import { commandOf } from "../evidence/commands.ts";
 import { isTalk } from "../relevance/task.ts";
+import type { Act } from "../story/acts.ts";
+import { changedLater, type LaterChange } from "../story/changed-later.ts";
 import { requestsIn } from "../story/requests.ts";
 import type { ChoiceUnit, PieceName, Slot } from "./greedy-choice.ts";
 import { leastPieces, outcomePieces, repeatedLines } from "./least-pieces.ts";
@@ -18,6 +20,7 @@ import { readPieces } from "./text-pieces.ts";
 export interface PlacedSlot extends Slot {
   readonly place: SlotPlace;
   readonly voice: Voice;
+  readonly later?: LaterChange | undefined;
 }
 
 export interface Slots {
@@ -33,6 +36,10 @@ export interface SlotReading {
   readonly exactFrom: number;
   /** Even a recent call does not keep its arguments if they take more tokens than this. */
   readonly oversizedTokens: number;
+  /** Tokens of the whole excerpt. */
+  readonly roomTokens: number;
+  /** What the agent did, to tell which results are out of date. */
+  readonly acts: readonly Act[];
 }
 
 /** A string in the arguments of a call stays if it has at most this many characters, because it shows what the call did. */
@@ -42,6 +49,8 @@ const messageTokens = 4;
 const shortestText = 10;
 /** An estimate may be off by this factor. */
 const surely = 1.2;
+/** A text that the agent wrote anew later is worth this share of what it would be worth otherwise. */
+const rewrittenWorth = 0.2;
 
 export function readSlots(conversation: VisibleConversation, reading: SlotReading): Slots {
   const { texts, utterances, spans, frame } = readTexts(conversation, reading);
@@ -60,8 +69,15 @@ export function readSlots(conversation: VisibleConversation, reading: SlotReadin
       ...text,
       mentions,
       unit: unitOf[text.place.message] ?? -1,
+      worth: text.later?.kind === "rewritten" ? rewrittenWorth : 1,
       mayLose: text.place.argument === undefined ? "anything" : "middle",
-      least: leastPieces(text, { mentions, weights, repeated, isTalk: isOnlyTalk }),
+      least: leastPieces(text, {
+        mentions,
+        weights,
+        repeated,
+        isTalk: isOnlyTalk,
+        roomTokens: reading.roomTokens,
+      }),
     };
   });
   // Without tools there is no work that could end: the messages are a talk.
@@ -77,13 +93,18 @@ interface Texts extends Utterances {
 }
 
 /** Every text, cut into pieces, and the order in which they were said. */
-export function readTexts(conversation: VisibleConversation, reading: SlotReading): Texts {
-  const calls = new Map<string, string>();
+export function readTexts(
+  conversation: VisibleConversation,
+  reading: Omit<SlotReading, "roomTokens">,
+): Texts {
+  const calls = new Map<string, AnsweredCall>();
+  const changes = changedLater(reading.acts);
   const isOnlyTalk = isTalk(conversation);
   const texts = conversation.messages.flatMap((visible, index) => {
     const { message } = visible.original ?? visible;
     for (const part of message.parts)
-      if (part.kind === "tool-call") calls.set(part.id, kindOfCall(part));
+      if (part.kind === "tool-call")
+        calls.set(part.id, { source: kindOfCall(part), later: changes.get(part) });
     return textsOf(visible, index, { ...reading, calls, isTalk: isOnlyTalk });
   });
   const startOf = [0];
@@ -91,6 +112,8 @@ export function readTexts(conversation: VisibleConversation, reading: SlotReadin
     startOf.push((startOf.at(-1) ?? 0) + (original?.tokens ?? tokens));
   return { texts, ...utterancesOf(texts), frame: { startOf, headLength: reading.headLength } };
 }
+
+type AnsweredCall = Pick<PlacedText, "source" | "later">;
 
 /** The name of the tool, and the program that a shell runs. */
 function kindOfCall(call: ToolCallPart): string {
@@ -200,9 +223,9 @@ function callTokens(slots: readonly PlacedSlot[]): number {
   }, 0);
 }
 
-interface TextReading extends SlotReading {
-  /** By the id of each call so far: its kind. */
-  readonly calls: ReadonlyMap<string, string>;
+interface TextReading extends Omit<SlotReading, "roomTokens" | "acts"> {
+  /** By the id of each call so far: what is known about its result. */
+  readonly calls: ReadonlyMap<string, AnsweredCall>;
   readonly isTalk: boolean;
 }
 
@@ -219,9 +242,9 @@ function textsOf(
   const voice = voiceOf(message);
   return message.parts.flatMap((part, at): readonly PlacedText[] => {
     const place = { message: index, part: at };
-    const text = (content: string, inner?: number, source?: string): PlacedText => ({
+    const text = (content: string, inner?: number, call?: AnsweredCall): PlacedText => ({
       place: inner === undefined ? place : { ...place, inner },
-      source,
+      ...call,
       voice: inner === undefined ? voice : "result",
       textPieces: readPieces(content, {
         density,
@@ -236,7 +259,7 @@ function textsOf(
       case "tool-result":
         return part.content.flatMap((content, inner) =>
           content.kind === "text"
-            ? [text(content.text, inner, reading.calls.get(part.callId) ?? "")]
+            ? [text(content.text, inner, reading.calls.get(part.callId) ?? { source: "" })]
             : [],
         );
       case "tool-call":
@@ -279,7 +302,7 @@ interface CallReading {
   readonly place: SlotPlace;
   readonly density: number;
   readonly isFixed: boolean;
-  readonly reading: SlotReading;
+  readonly reading: TextReading;
 }
 
 /** A call stays as it is, except that a long string in its arguments may lose its middle. */

@@ -2,7 +2,7 @@
 
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { assistant, exchange, user } from "../../../test/generate/said.ts";
+import { assistant, exchange, shell, user } from "../../../test/generate/said.ts";
 import { type Applied, applyProposals, HANDLE, seenFrom } from "../../../test/generate/seen.ts";
 import { simulateConversation } from "../../../test/generate/simulate.ts";
 import { AREAS, talks } from "../../../test/generate/talks.ts";
@@ -444,6 +444,45 @@ describe("results", () => {
         if (isObject(row)) expect(Object.keys(row).slice(0, 2)).toEqual(["id", "name"]);
     },
   );
+});
+
+/** The text of the message whose original contains these words, as the view shows it. */
+function shownOf(view: View, words: string): string | undefined {
+  return pairsIn(view)
+    .filter(({ was }) => textsOf(was.parts).some((text) => text.includes(words)))
+    .map(({ now }) => textsOf(now.message.parts).join("\n"))
+    .at(0);
+}
+
+describe("a result that the next step depends on", () => {
+  const lines = (name: string, count: number): string =>
+    Array.from({ length: count }, (_, at) => `${name}_${at}: ${at} crates in row_${at}`).join("\n");
+
+  test("stays whole if it is the newest, and takes at most half of the room", async () => {
+    const last = exchange("list_crates", { hold: 4 }, `crates of hold_4\n${lines("crate", 60)}`);
+    const view = await viewOf(seenFrom([...work(), ...last]), 0.3);
+    expect(shownOf(view, "crates of hold_4")).toContain(lines("crate", 60));
+  });
+
+  test("keeps the error with which it ended", async () => {
+    const trace = `Traceback\n${lines("frame", 40)}\nStowageError: hold_4 is 31 % too heavy`;
+    const failed = shell("python stow.py", trace);
+    for (const share of [0.3, 0.4, 0.5]) {
+      const shown = shownOf(await viewOf(seenFrom(work(failed)), share), "Traceback");
+      if (shown !== undefined) expect(shown).toContain("StowageError: hold_4 is 31 % too heavy");
+    }
+  });
+
+  test("says where its file was changed later, if it is cut", async () => {
+    const view = await viewOf(seenFrom(work()), 0.5);
+    const cut = pairsIn(view).flatMap(({ now, was }) =>
+      textsOf(was.parts).some((text) => text.startsWith("const value_"))
+        ? textsOf(now.message.parts).filter((text) => text.includes("[…"))
+        : [],
+    );
+    expect(cut.length).toBeGreaterThan(0);
+    for (const text of cut) expect(text).toMatch(/\[… \d+ lines in #\d+, changed later in #\d+\]/);
+  });
 });
 
 /** Every promise holds, and the view fits and begins as before. */

@@ -1,11 +1,11 @@
 /** What the agent did: its calls in order, with what came of each. */
 
-import type { ToolResultPart } from "../../message/message.ts";
+import type { ToolCallPart, ToolResultPart } from "../../message/message.ts";
 import type { OwnEffects, VisibleMessage } from "../../message/strategy.ts";
 import { storyTexts } from "../../text/for-models.ts";
 import { type CommandOutcome, outcomeOf, resultsByCall } from "../evidence/commands.ts";
 import { errorsIn } from "../evidence/errors.ts";
-import { type Deed, deedOf } from "./effects.ts";
+import { type Deed, deedOf, readingVerbs } from "./effects.ts";
 import { loggedMessage } from "./requests.ts";
 
 /** A call and what came of it. */
@@ -13,6 +13,7 @@ export interface Act {
   /** Index and number of the message. */
   readonly message: number;
   readonly number: number;
+  readonly call: ToolCallPart;
   readonly deed: Deed;
   readonly outcome: CommandOutcome | undefined;
   /** What a failed call reported. */
@@ -40,7 +41,7 @@ export function readActs(
       const text = result?.content.map((one) => (one.kind === "text" ? one.text : "")).join("\n");
       const isWrong = outcome !== undefined && outcome !== "ok";
       const [error] = isWrong ? errorsIn((text ?? "").split("\n"), true) : [];
-      return [{ message: index, number, deed, outcome, error }];
+      return [{ message: index, number, call: part, deed, outcome, error }];
     });
   });
 }
@@ -48,8 +49,6 @@ export function readActs(
 /** How a tool begins its answer if it did not do what it was asked to, or if the user did not let it. */
 const refusal =
   /^\s*(?:<\w+>)?\s*(?:error|failed|failure|fatal|cannot|could not|unable to|permission denied|(?:the )?user (?:rejected|denied|declined|doesn['’]t want)|no \(tell)/i;
-
-const readingVerbs = new Set(["read", "listed", "searched for", "fetched"]);
 
 /**
  * A tool that shows or changes a file may quote its text, and errors in that text are no errors of the call. A command and every

@@ -5,6 +5,7 @@ import { changeLines, groupedChanges } from "./changes.ts";
 const act = (number: number, verb: string, object: string): Act => ({
   message: number - 1,
   number,
+  call: { kind: "tool-call", id: `call_${number}`, name: "tool", input: "{}" },
   deed: { verb, object, isEffect: true, key: `${verb} ${object}` },
   outcome: "ok",
   error: undefined,

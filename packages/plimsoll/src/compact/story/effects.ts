@@ -84,6 +84,21 @@ const longestObject = 80;
 const longestCommand = 100;
 const longestValues = 60;
 
+/** Commands that only look at something. */
+const showing =
+  /^`(?:cat|nl|head|tail|less|ls|pwd|find|grep|rg|ag|tree|wc|which|sed -n|git (?:log|show|status|diff|blame)|gh \w+ (?:view|list|checks|diff))\b|; (?:grep|rg|head|tail|wc)\b[^;]*`$/;
+export const readingVerbs: ReadonlySet<string> = new Set([
+  "read",
+  "listed",
+  "searched for",
+  "fetched",
+]);
+
+/** Whether the call only looked at something. If it failed, nothing is left to do. */
+export function isLooking({ verb, object }: Deed): boolean {
+  return readingVerbs.has(verb) || (verb === "ran" && showing.test(object));
+}
+
 /** What the call did. Undefined for calls that only change the agent's own notes. */
 export function deedOf(call: ToolCallPart, own: OwnEffects = {}): Deed | undefined {
   const deed = readDeed(innerCall(call), own);

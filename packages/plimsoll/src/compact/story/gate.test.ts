@@ -9,7 +9,7 @@ import { readEvidence } from "../evidence/evidence.ts";
 import { speechOf } from "../evidence/speech.ts";
 import { readActs } from "./acts.ts";
 import { checkStory, type StoryVerdict } from "./gate.ts";
-import { storyOf } from "./story.ts";
+import { nothingQuoted, storyOf } from "./story.ts";
 
 const messages = seenFrom([
   user("Make the import of orders faster."),
@@ -31,7 +31,7 @@ const skeleton = storyOf({
   acts: readActs(messages, 1),
   from: 1,
   isShown: (message) => message >= messages.length - 1,
-  quoted: new Map(),
+  quoted: nothingQuoted,
   rules,
   tokens: 1_000,
   count,

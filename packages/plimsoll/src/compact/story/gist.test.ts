@@ -18,7 +18,7 @@ test("a sentence that announces a list goes on with the list", () => {
   expect(gistOf(text, 200)).toBe(
     "I've simplified the README by: - removing the old badge - joining two sections Shall I commit?",
   );
-  expect(gistOf(text, 60)).toBe("I've simplified the README by: - removing the old badge - …");
+  expect(gistOf(text, 60)).toBe("I've simplified the README by: - removing the old badge …");
 });
 
 test("a long sentence is cut between words, and says so", () => {

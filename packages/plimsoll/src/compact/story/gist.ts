@@ -31,10 +31,12 @@ export function gistOf(text: string, longest: number): string {
   let gist = sentences[from] ?? "";
   for (let next = from + 1; next < sentences.length && announces(gist, longest); next++)
     gist = `${gist} ${sentences[next]}`;
-  const whole = shortened(gist, longest);
+  const whole = shortened(gist, longest).replace(bareMarker, "");
   return whole === gist ? whole : `${whole} …`;
 }
 
+/** The marker of a list item whose words did not fit. */
+const bareMarker = /(?:\s(?:[-*•]|\d{1,2}[.)]))+$/;
 const listItem = /(?:^|\s)(?:[-*•]|\d{1,2}[.)])\s/;
 
 /** Whether the text ends with a colon, or in the middle of a list that began after a colon, and has room for more. */

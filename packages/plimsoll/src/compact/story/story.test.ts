@@ -33,7 +33,11 @@ function linesOf(messages: readonly Message[], telling: Telling = {}): readonly 
     acts: readActs(seen, 0),
     from: 0,
     isShown: (message) => shown.includes(message),
-    quoted: new Map(Object.entries(quoted).map(([message, words]) => [Number(message), words])),
+    quoted: {
+      words: new Map(Object.entries(quoted).map(([message, words]) => [Number(message), words])),
+      outcomeTokens: tokens / 2,
+      freeTokens: tokens * 3,
+    },
     rules: telling.rules ?? [],
     tokens,
     count,

@@ -15,6 +15,7 @@ import { formatSummary, type Item, lineOf, type Section } from "../summary/forma
 import { itemOf } from "../summary/summary.ts";
 import { type Act, hasFailed } from "./acts.ts";
 import { type ChangeLine, changeLines, groupedChanges } from "./changes.ts";
+import { isLooking } from "./effects.ts";
 import { gistOf } from "./gist.ts";
 import { isToDo, type ModelWords, modelWords } from "./model-words.ts";
 import { readStory } from "./read-story.ts";
@@ -28,8 +29,7 @@ export interface StoryTask {
   readonly from: number;
   /** Whether the view still shows the message. */
   readonly isShown: (message: number) => boolean;
-  /** By the index of a request: the words of it that the story must quote, because the view does not show them. */
-  readonly quoted: ReadonlyMap<number, string>;
+  readonly quoted: Quotations;
   /** The user's rules that the view no longer shows. */
   readonly rules: readonly Fact[];
   /** Maximum number of tokens for all lines. Rules and changes may take up to twice as many. */
@@ -40,6 +40,17 @@ export interface StoryTask {
   /** The story of messages that leave now, by a model, after it has passed the gate. */
   readonly prepared?: string | undefined;
 }
+
+/** Requests that the story must quote, because the view does not show them. */
+export interface Quotations {
+  /** By the index of a request: its words. */
+  readonly words: ReadonlyMap<number, string>;
+  /** Maximum number of tokens for their outcomes, and for these together with all lines of the story. */
+  readonly outcomeTokens: number;
+  readonly freeTokens: number;
+}
+
+export const nothingQuoted: Quotations = { words: new Map(), outcomeTokens: 0, freeTokens: 0 };
 
 export function storyOf(task: StoryTask): string {
   const { acts } = task;
@@ -70,8 +81,9 @@ function requestLines(
   words: ModelWords | undefined,
 ): Pick<Parts, "done" | "quoted" | "open"> & { readonly earlier: readonly Item[] } {
   const told = new Map(earlier.map((item) => [item.number, item]));
-  const quotations = quotedItems(task, words).map((item) => quotedBefore(told, item) ?? item);
-  const isQuoted = new Set(quotations.map(({ number }) => number));
+  const quotations = (outcomeTokens: number): readonly Item[] =>
+    quotedItems(task, words, outcomeTokens).map((item) => quotedBefore(told, item) ?? item);
+  const isQuoted = new Set(quotations(0).map(({ number }) => number));
   const added = bySection(
     inWords(requestItems(task), words).filter(({ number }) => !told.has(number)),
   );
@@ -144,10 +156,6 @@ function deedText({ verb, object }: Act["deed"]): string {
 const mostFailures = 4;
 const longestError = 160;
 
-/** Commands that only look at something. If they fail, nothing is left to do. */
-const showing =
-  /^`(?:cat|nl|head|tail|less|ls|pwd|find|grep|rg|ag|tree|wc|which|sed -n|git (?:log|show|status|diff|blame)|gh \w+ (?:view|list|checks|diff))\b|; (?:grep|rg|head|tail|wc)\b[^;]*`$/;
-
 /** Failures before the last calls of this number are old: the agent has long gone on to something else. */
 const recentActs = 60;
 
@@ -160,9 +168,7 @@ function openFailures(acts: readonly Act[], { isShown }: StoryTask): readonly It
     .filter((act) => hasFailed(act) && !isShown(act.message))
     .filter(
       ({ deed }) =>
-        deed.isEffect ||
-        deed.verb === "called" ||
-        (deed.verb === "ran" && !showing.test(deed.object)),
+        deed.isEffect || deed.verb === "called" || (deed.verb === "ran" && !isLooking(deed)),
     )
     .filter((act) => !recent.some((later) => settles(later, act)))
     .slice(-mostFailures)
@@ -200,7 +206,8 @@ const longestOutcome = 200;
  * about the answers, a request also has a line if only its answer is gone, as in a talk without tools.
  */
 function requestItems(task: StoryTask): readonly Item[] {
-  const { conversation, from, isShown, quoted: words } = task;
+  const { conversation, from, isShown } = task;
+  const { words } = task.quoted;
   const isTold = ({ message, outcome = message }: Request): boolean =>
     isShown(message) && (task.prepared === undefined || isShown(outcome));
   const { messages } = conversation;
@@ -234,22 +241,21 @@ function outcomeWords(closing: VisibleMessage, longest: number): string {
 }
 
 /** An outcome next to a quoted request has this many characters. With less room, the story says only where the answer is. */
-const shortOutcome = { least: 40, most: 100 };
-/** Share of the story for the outcomes of quoted requests. */
-const outcomesShare = 0.35;
+const shortOutcome = { least: 40, most: 140 };
 const charactersPerToken = 4;
 
 /** Requests in the user's own words, on lines of their own. The newest ones have a short outcome, as far as there is room. */
 function quotedItems(
-  { conversation, from, isShown, quoted: quotations, tokens }: StoryTask,
+  { conversation, from, isShown, quoted: quotations }: StoryTask,
   words: ModelWords | undefined,
+  outcomeTokens: number,
 ): readonly Item[] {
   const { messages } = conversation;
-  let room = tokens * outcomesShare * charactersPerToken;
+  let room = outcomeTokens * charactersPerToken;
   const items: Item[] = [];
   for (const { message, outcome } of requestsIn(conversation, from).toReversed()) {
     const [asked, closing] = [messages[message], messages[outcome ?? -1]];
-    const quotation = quotations.get(message);
+    const quotation = quotations.words.get(message);
     if (asked === undefined || quotation === undefined || isShown(message)) continue;
     const end = shortOutcomeOf(asked, closing, { room, words });
     room -= end.length;
@@ -291,7 +297,7 @@ interface Parts {
   readonly failures: readonly Item[];
   readonly changed: readonly (Item | ChangeLine)[];
   readonly done: readonly Item[];
-  readonly quoted: readonly Item[];
+  readonly quoted: (outcomeTokens: number) => readonly Item[];
   /** The newest request, if the view does not show it. */
   readonly open: readonly Item[];
   /** Lines of other sections, from a summary that a model wrote or from an older version. */
@@ -299,7 +305,10 @@ interface Parts {
 }
 
 /** Takes the lines in the order of their importance until the room is used up, and counts the lines that it leaves out. */
-function fitted({ tokens, count }: StoryTask, parts: Parts): string {
+function fitted(
+  { tokens, count, quoted: { outcomeTokens, freeTokens } }: StoryTask,
+  parts: Parts,
+): string {
   let left = tokens;
   const taken: Item[] = [];
   const take = <T extends Item>(items: readonly T[], most: number): readonly T[] => {
@@ -317,10 +326,11 @@ function fitted({ tokens, count }: StoryTask, parts: Parts): string {
   const rules = take(parts.rules.toReversed(), tokens * 2);
   take(parts.failures.toReversed(), tokens * 2);
   const changed = take(parts.changed.toReversed(), tokens * 2);
+  const quoted = parts.quoted(Math.min(outcomeTokens, freeTokens - (tokens - left)));
   const done = take(parts.done.toReversed(), tokens);
   take(parts.others.toReversed(), tokens);
   const rest = [...countedRules(rules), ...countedChanges(changed), ...countedRequests(done)];
-  return formatSummary([...taken.toReversed(), ...parts.quoted, ...parts.open, ...rest]);
+  return formatSummary([...taken.toReversed(), ...quoted, ...parts.open, ...rest]);
 }
 
 /** A line that counts other lines, from an earlier story. */

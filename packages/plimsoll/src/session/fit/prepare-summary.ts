@@ -8,7 +8,7 @@ import { speechOf } from "../../compact/evidence/speech.ts";
 import { missingRules, rulesOf } from "../../compact/excerpt/user-rules.ts";
 import { readActs } from "../../compact/story/acts.ts";
 import { checkStory, type StoryGateTask } from "../../compact/story/gate.ts";
-import { storyOf } from "../../compact/story/story.ts";
+import { nothingQuoted, storyOf } from "../../compact/story/story.ts";
 import { storyQuestion } from "../../compact/summary/prompt.ts";
 import { headLength } from "../../compact/units/head.ts";
 import { summaryBody } from "../../compact/units/notices.ts";
@@ -161,7 +161,7 @@ function skeletonOf(
     acts: readActs(conversation.messages, from, conversation.effects),
     from,
     isShown: (message) => message >= oldLength,
-    quoted: new Map(),
+    quoted: nothingQuoted,
     rules: missingRules(rulesOf(conversation, from), { messages: new Map(kept), gone: [] }),
     tokens,
     count,
