@@ -81,30 +81,43 @@ function endsOf(pieces: readonly Piece[], roomTokens: number): readonly number[]
  * neighbour if it needs one, and with the pieces that identify it.
  */
 function bestOf(pieces: readonly Piece[], reading: LeastReading): readonly number[] {
-  const { mentions, weights, repeated, roomTokens } = reading;
-  const says = (index: number): boolean => {
-    const piece = pieces[index];
-    return (
-      piece !== undefined && /[\p{L}\p{N}]/u.test(piece.text) && !repeated.has(piece.text.trim())
-    );
-  };
-  const gainOf = (index: number): number =>
-    (mentions[index] ?? []).reduce((sum, atom) => sum + (weights[atom] ?? 0), 0);
-  const all = [...pieces.keys()].filter(says);
-  const small = all.filter((index) => (pieces[index]?.tokens ?? 0) <= roomTokens * largestPiece);
-  const telling = small.length > 0 ? small : all;
+  const telling = tellingPieces(pieces, reading);
   const error = telling.findLast((index) => isErrorLine(pieces[index]?.text ?? ""));
-  const worthOf = (index: number): number =>
-    gainOf(index) / ((pieces[index]?.tokens ?? 0) + fixedCost);
-  let best = error ?? telling[0];
-  if (error === undefined)
-    for (const index of telling) if (worthOf(index) > worthOf(best ?? index)) best = index;
+  const best = error ?? worthiest(pieces, telling, reading);
   if (best === undefined)
     return [...pieces.keys()].filter((index) => !isBlank(pieces[index] as Piece)).slice(0, 2);
   const wanted = pieces[best];
   if (wanted?.needsNeighbour !== true) return [best, ...(wanted?.company ?? [])];
-  const neighbour = [best + 1, best - 1].find((index) => says(index));
+  const neighbour = [best + 1, best - 1].find((index) => isTelling(pieces[index], reading));
   return neighbour === undefined ? [best] : [best, neighbour];
+}
+
+/** The pieces that say something and are small beside the room, if there are any. */
+function tellingPieces(pieces: readonly Piece[], reading: LeastReading): readonly number[] {
+  const telling = [...pieces.keys()].filter((index) => isTelling(pieces[index], reading));
+  const most = reading.roomTokens * largestPiece;
+  const small = telling.filter((index) => (pieces[index]?.tokens ?? 0) <= most);
+  return small.length > 0 ? small : telling;
+}
+
+function isTelling(piece: Piece | undefined, { repeated }: LeastReading): boolean {
+  return (
+    piece !== undefined && /[\p{L}\p{N}]/u.test(piece.text) && !repeated.has(piece.text.trim())
+  );
+}
+
+function worthiest(
+  pieces: readonly Piece[],
+  telling: readonly number[],
+  { mentions, weights }: LeastReading,
+): number | undefined {
+  const gainOf = (index: number): number =>
+    (mentions[index] ?? []).reduce((sum, atom) => sum + (weights[atom] ?? 0), 0);
+  const worthOf = (index: number): number =>
+    gainOf(index) / ((pieces[index]?.tokens ?? 0) + fixedCost);
+  let best = telling[0];
+  for (const index of telling) if (worthOf(index) > worthOf(best ?? index)) best = index;
+  return best;
 }
 
 /** Number of distinct words of the closing words that are enough to know what came of a request. */
