@@ -138,12 +138,17 @@ const chapters = {
       ],
       said: [["Stop, look at the log first."]],
       open: [["Remove the cast, but change no result."]],
+      worked: [["Mend the loader.", "wrote src/load.ts; ran `npm test` (failed)"]],
       unknownOutcome: [["Is the index used?"]],
       quoted: [
         ["My user id is raj_7, please\nbook HAT169.", 22, "The flight is booked."],
         ["Yes, please proceed.", 24, ""],
         ["Change my seat.", 26, "Which flight do you mean?"],
         ["Which quay was it?", undefined, ""],
+      ],
+      quotedWork: [
+        ["Mend the loader,\nplease.", "wrote src/load.ts"],
+        ["Use streams.", ""],
       ],
       noted: [["`the cast in load.ts is the slow part`"]],
       toDo: [["I still have to write the docs."]],
@@ -209,6 +214,7 @@ const chapters = {
       ],
       changedLater: [["#7", 31]],
       inLine: [[""], ["#7"]],
+      afterGap: [["Ann: We moored at berth 4."]],
       moreMembers: [
         [3, ""],
         [3, " in #7"],

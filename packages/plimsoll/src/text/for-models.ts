@@ -286,6 +286,8 @@ export const storyTexts = {
   /** A request, and the first sentence of the answer. */
   done: (request: string, answer: number, outcome: string): string =>
     `asked: ${request} ${answered(answer, outcome)}`,
+  /** A request that the agent worked on until the user spoke again, and what it did. */
+  worked: (request: string, what: string): string => `asked: ${request} → ${what}`,
   /** A request that the agent did not finish before the user spoke again. */
   said: (request: string): string => `said: ${request}`,
   /** The newest request. */
@@ -295,6 +297,8 @@ export const storyTexts = {
   /** A request in the user's own words. They are on lines of their own. */
   quoted: (request: string, answer: number | undefined, outcome: string): string =>
     `asked:\n${request}\n${answer === undefined ? "(its answer is left out)" : answered(answer, outcome)}`,
+  quotedWork: (request: string, what: string): string =>
+    `asked:\n${request}${what === "" ? "" : `\n→ ${what}`}`,
   /** Lines that only a model that writes the story can add: a finding or decision, and a task that is not done. */
   noted: (words: string): string => `noted: ${words}`,
   toDo: (words: string): string => `to do: ${words}`,
@@ -378,6 +382,8 @@ export const cutTexts = {
   excerptLines: (count: number, where: string): string =>
     `[… ${counted(count, "line")}${where === "" ? "" : ` in ${where}`}]`,
   inLine: (where: string): string => (where === "" ? "[…]" : `[… ${where}]`),
+  /** A message of a talk, if messages before it are left out. */
+  afterGap: (words: string): string => `[…]\n${words}`,
   moreMembers: (count: number, where: string): string => `"…": "${count} more${where}"`,
   moreElements: (count: number, where: string): string => `"… ${count} more${where}"`,
   /** In the middle of a long argument of a call. It is a whole sentence, so that no model takes it for a part of the argument. */

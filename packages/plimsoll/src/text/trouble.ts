@@ -30,9 +30,13 @@ const trouble =
   /\b(?:command not found|no such file or directory|permission denied|is not recognized as|cannot find module|segmentation fault|connection refused|timed out|out of memory)\b/i;
 const troubleChars = 240;
 
+/** The line of a check that passed, whatever the check is called. */
+const passing = /(?:\.{2,}|\s)(?:passed|ok|success|skipped)\s*$/i;
+
 /** True if the line is itself an error message, and does not merely mention an error. */
 export function isErrorLine(line: string): boolean {
   const start = line.slice(0, lookedAt).trimStart();
+  if (passing.test(start)) return false;
   return (
     errorLines.some((pattern) => pattern.test(start)) ||
     (line.length <= troubleChars && trouble.test(line))

@@ -9,7 +9,7 @@ import { type CommandOutcome, commandOf, outcomeOf, resultsByCall } from "./comm
 import { errorKey, errorsIn } from "./errors.ts";
 import { figuresIn, isFigure, namesIn } from "./figures.ts";
 import { clean, plain, shortened } from "./safe-text.ts";
-import { isDecision, isOpenItem, isRule, outcomeIn, readBox } from "./sentences.ts";
+import { isDecision, isOpenItem, isProgress, isRule, outcomeIn, readBox } from "./sentences.ts";
 import {
   echoesIn,
   linesOf,
@@ -190,6 +190,7 @@ function foundIn(sentence: string, { speaker, number }: Speech): readonly Found[
   if (speaker === "system") return [];
   if (isDecision(sentence)) return fact("decision");
   if (isOpenItem(sentence)) return fact("task");
+  if (isProgress(sentence)) return [{ kind: "state", text: sentence, number }];
   const reported = outcomeIn(sentence);
   if (reported !== "neither") return [{ kind: reported, text: sentence, number }];
   return isFigure(sentence) ? fact("number") : [];

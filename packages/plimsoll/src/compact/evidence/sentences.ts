@@ -25,18 +25,26 @@ function isCode(sentence: string): boolean {
   return signs >= mostCodeSigns.count && signs > sentence.length * mostCodeSigns.share;
 }
 
+/** A guess, such as "it's possible that the tool does it, but doesn't report it". */
+const guessing =
+  /^(?:it['’]?s (?:possible|likely)|maybe|perhaps|i (?:guess|think|suppose|wonder)|looks like|seems)\b/i;
+
 export function isRule(sentence: string): boolean {
+  if (guessing.test(sentence) && !ruling.test(sentence)) return false;
   if (asking.test(sentence) || speakingOfUser.test(sentence) || isCode(sentence)) return false;
   return [ruling, bidding, choosing, rulingElsewhere].some((pattern) => pattern.test(sentence));
 }
 
 const deciding =
-  /\b(?:let['’]s (?:use|go with|keep|switch|stick|do)|(?:I|we)['’]ll (?:go with|use|switch to|stick with|keep)|I (?:will|am going to) (?:use|go with|switch to)|(?:we|I)(?:['’]ve| have)? (?:decided|chose|chosen|agreed|settled|opted)|decided (?:to|on|against)|instead of|rather than|the (?:fix|solution|plan|approach|root cause|cause|problem|issue|bug) (?:is|was)|root cause|turns out|the reason (?:is|was)|going with|agreed (?:to|on))\b/i;
+  /\b(?:let['’]s (?:use|go with|keep|switch|stick|do)|(?:I|we)(?:['’]ll| will) (?:go with|use|switch to|stick with|keep)|I am going to (?:use|go with|switch to)|(?:we|I)(?:['’]ve| have)? (?:decided|chose|chosen|picked|agreed|settled|opted)|decided (?:to|on|against)|the (?:fix|solution|plan|approach|root cause|cause|problem|issue|bug) (?:is|was)|root cause|turns out|the reason (?:is|was)|going with|agreed (?:to|on)|use\b.{1,60}\b(?:instead of|rather than))\b/i;
+/** A note of a decision in few words, such as "Chose JWT over sessions" or "Decision: keep Postgres". */
+const notedDecision =
+  /^(?:(?:decision|decided)\s*:|(?:chose|chosen|picked|selected|preferred|rejected|ruled out|kept|dropped|opted for|settled on|went with|switched (?:from|to)|moved (?:from|to)|replaced)\b(?!.{0,20}\b(?:you|yours)\b))/i;
 const decidingElsewhere =
   /(?<!\p{L})(?:wir nehmen|entschieden|on a décidé|decidimos|hemos decidido|решили|решено)(?!\p{L})|决定|決定/iu;
 
 export function isDecision(sentence: string): boolean {
-  return deciding.test(sentence) || decidingElsewhere.test(sentence);
+  return [deciding, notedDecision, decidingElsewhere].some((pattern) => pattern.test(sentence));
 }
 
 const open =
@@ -60,9 +68,30 @@ export function readBox(line: string): Ticked {
 }
 
 const working =
-  /\b(?:tests? (?:now )?pass(?:es|ed|ing)?|works? (?:now|correctly|as expected|fine|again)|(?:is|are|was|were|been|now) (?:fixed|resolved|working|implemented|verified|confirmed|cancelled|booked|updated|in place)|successfully|succeeded|I(?:['’]ve| have) (?:fixed|added|implemented|updated|created|removed|changed|written|verified|cancelled|booked))\b/i;
+  /\b(?:tests? (?:now )?pass(?:es|ed|ing)?|works? (?:now|correctly|as expected|fine|again|well)|works (?:with|for|on)\b|(?:fix|approach|change|patch|solution|workaround) works|runs? (?:cleanly|fine)|(?:is|are|was|were|been|now) (?:fixed|resolved|working|implemented|verified|confirmed|cancelled|booked|updated|in place)|successfully|succeeded|I(?:['’]ve| have) (?:fixed|added|implemented|updated|created|removed|changed|written|verified|cancelled|booked))\b/i;
+/** A note of what works, such as "Using bcrypt for password hashing". */
+const notedSuccess =
+  /^(?:using\b.{1,60}\b(?:for|to|as|in|with)\b|(?:working|what worked|works)\b.{0,20}:)/i;
 const failing =
-  /\b(?:(?:did|does|do)(?:n['’]t| not) (?:work|help|fix)|still (?:fails?|failing|broken|errors?|crash(?:es)?)|failed|fails\b|not working|not (?:\w{1,20} ){0,2}successful(?:ly)?|no luck|unable to|could(?:n['’]t| not)|can(?:not|['’]t) (?:find|be|use|open|connect)|reverted|dead end)\b/i;
+  /\b(?:(?:did|does|do)(?:n['’]t| not) (?:work|help|fix|scale)|still (?:fails?|failing|broken|errors?|crash(?:es)?)|failed|fails\b|not working|not (?:\w{1,20} ){0,2}successful(?:ly)?|no luck|unable to|could(?:n['’]t| not)|can(?:not|['’]t) (?:find|be|use|open|connect)|reverted|dead end|(?:was|is|were|,) (?:far )?too (?:slow|expensive|large|complex|fragile))\b/i;
+const notedFailure = /^(?:what failed|did not work|dead end)\b.{0,20}:/i;
+
+const finished = String.raw`(?:complete[d]?|done|finished|ready|migrated|ported|in place)`;
+const unfinished = String.raw`(?:pending|in progress|outstanding|missing|left|to go|not (?:yet )?(?:done|started|finished)|half[- ](?:done|finished|way))`;
+/** How far the work is, such as "Login endpoint complete, logout pending" or "3 of 5 endpoints finished". */
+const progress = [
+  new RegExp(
+    String.raw`\b${finished}\b.*\b${unfinished}\b|\b${unfinished}\b.*\b${finished}\b`,
+    "i",
+  ),
+  new RegExp(String.raw`\b\d{1,6} (?:of|out of) \d{1,6}\b.{0,60}\b${finished}\b`, "i"),
+  /^(?:current )?(?:state|status|progress)\s*:|\bblocked (?:on|by)\b|\bhalf[- ](?:done|finished)\b/i,
+];
+
+/** Whether an agent says how far its work is. */
+export function isProgress(sentence: string): boolean {
+  return progress.some((pattern) => pattern.test(sentence));
+}
 
 const supposing = /\b(?:if|whether|would|might|unless)\b/i;
 
@@ -70,6 +99,6 @@ export type ReportedOutcome = "worked" | "failed" | "neither";
 
 export function outcomeIn(sentence: string): ReportedOutcome {
   if (supposing.test(sentence)) return "neither";
-  if (failing.test(sentence)) return "failed";
-  return working.test(sentence) ? "worked" : "neither";
+  if (failing.test(sentence) || notedFailure.test(sentence)) return "failed";
+  return working.test(sentence) || notedSuccess.test(sentence) ? "worked" : "neither";
 }

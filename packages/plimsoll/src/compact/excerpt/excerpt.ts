@@ -59,7 +59,7 @@ const slack = { tokens: 8, share: 0.004 };
 /** Share of the room that the calls of one exchange may take, even if it is the newest one. */
 const largestCalls: Readonly<Record<Strictness, number>> = { usual: 0.5, least: 0.4 };
 /** Tokens of the mark for a run of messages that is left out. */
-const gapTokens = { usual: 15, brief: 9 };
+const gapTokens = { usual: 15, brief: 9, talk: 3 };
 /** Share of the room for sentences that say what happened where messages are left out. */
 const rangesShare = 0.05;
 
@@ -95,7 +95,7 @@ export const makeExcerpt: MakeExcerpt = async (conversation, goal) => {
     const choice = new Choice({
       ...slots,
       weights: slots.mentionWeights.weights,
-      gapTokens: isTalk(conversation) ? 0 : gapTokens[isBrief(room) ? "brief" : "usual"],
+      gapTokens: gapTokens[isTalk(conversation) ? "talk" : isBrief(room) ? "brief" : "usual"],
       largestCalls: room.tokens * largestCalls[strictness],
     });
     keepMandatory(choice, conversation, slots, { ...room, strictness });

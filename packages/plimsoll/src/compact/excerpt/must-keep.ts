@@ -27,6 +27,8 @@ const importantShare = 0.85;
 const lastWords = 0.5;
 /** The user's last message stays whole in any case if it has at most this many characters. */
 const shortestLastWords = 2000;
+/** If the user's last message does not stay whole, its beginning and its end get this share of the room. */
+const newestRequest = 0.3;
 /** Only the beginning of a text is kept if the text exceeds one of these limits. */
 const oversized = { tokens: 400, ofRoom: 0.2 };
 /** Number of characters that are kept of the beginning of an oversized text. */
@@ -284,7 +286,11 @@ function keepUsers(choice: Choice, conversation: VisibleConversation, task: User
     open(message);
     for (const slot of own)
       if (isLast) choice.keepWhole(slot);
-      else keepMandatorySlot(choice, slots, slot, room);
+      else {
+        keepMandatorySlot(choice, slots, slot, room);
+        // A long request often ends with what the user wants.
+        if (count === 1) choice.keepAtLeast(slot, room.tokens * newestRequest);
+      }
   }
 }
 

@@ -23,4 +23,6 @@ export interface PlacedText {
   readonly later?: LaterChange | undefined;
   readonly textPieces: TextPieces;
   readonly isExact: boolean;
+  /** True for a text of a message that must not change at all. */
+  readonly isFixed: boolean;
 }

@@ -17,8 +17,8 @@ import type { SlotPlace } from "./placed-text.ts";
 import { renderPieces } from "./text-pieces.ts";
 import type { PlacedSlot, Slots } from "./texts-to-cut.ts";
 
-/** A gap of fewer tokens than this gets no mark. In a talk without tools, hardly anything depends on the sentence before. */
-const markedGapTokens = { work: 60, talk: 1000 };
+/** In a talk without tools, a gap of fewer tokens than this has no message of its own. The next message begins with a mark. */
+const shortTalkGap = 1000;
 
 /** The messages that change or are removed. Does not include Plimsoll's text after the head. */
 export interface RenderedChoice {
@@ -52,6 +52,7 @@ export function render(
   const isGone = new Uint8Array(conversation.messages.length);
   for (const { first, last } of gone) isGone.fill(1, first, last + 1);
   const changed = changedTexts(choice, conversation, slots, (message) => isGone[message] === 1);
+  for (const { last, text } of gone) if (text === "") markBeginning(last + 1, changed, slots);
   const messages = new Map<number, RenderedMessage>();
   for (let index = headLength(conversation); index < conversation.messages.length; index++) {
     const visible = conversation.messages[index];
@@ -67,7 +68,7 @@ function changedTexts(
   { messages }: VisibleConversation,
   slots: Slots["slots"],
   isGone: (message: number) => boolean,
-): ReadonlyMap<number, readonly Shortened[]> {
+): Map<number, Shortened[]> {
   const changed = new Map<number, Shortened[]>();
   for (const [index, slot] of slots.entries()) {
     const { place, textPieces } = slot;
@@ -80,6 +81,20 @@ function changedTexts(
     own.push({ place, text });
   }
   return changed;
+}
+
+/** Begins a message with a mark, because nothing else says that messages before it are left out. */
+function markBeginning(
+  message: number,
+  changed: Map<number, Shortened[]>,
+  slots: Slots["slots"],
+): void {
+  const own = changed.get(message) ?? [];
+  const [first] = own;
+  const slot = slots.find(({ place }) => place.message === message);
+  if (first !== undefined) own[0] = { ...first, text: cutTexts.afterGap(first.text) };
+  else if (slot !== undefined && !slot.isFixed)
+    changed.set(message, [{ place: slot.place, text: cutTexts.afterGap(slot.textPieces.text) }]);
 }
 
 function renderSlot(
@@ -181,17 +196,22 @@ export interface RangeWords {
   readonly isBrief: boolean;
 }
 
-/** The largest ranges say what happened in them, as long as there is room. */
+/** Ranges say what happened in them, as long as there is room: first those in which the agent changed something, then large ones. */
 function withWords(
   ranges: readonly TruncationRange[],
   conversation: VisibleConversation,
   { acts, tokens, isBrief }: RangeWords,
 ): readonly GoneRange[] {
-  const least = markedGapTokens[isTalk(conversation) ? "talk" : "work"];
+  const least = isTalk(conversation) ? shortTalkGap : 0;
   const sized = ranges.map((range) => ({ range, size: tokensIn(conversation, range) }));
   const texts = new Map<TruncationRange, string>();
   let left = tokens;
-  for (const { range, size } of sized.toSorted((one, other) => other.size - one.size)) {
+  const byWorth = sized.toSorted(
+    (one, other) =>
+      Number(hasEffect(other.range, acts)) - Number(hasEffect(one.range, acts)) ||
+      other.size - one.size,
+  );
+  for (const { range, size } of byWorth) {
     const text = rangeText(conversation, range, happenedIn(range, acts));
     const cost = estimateTokens(text) + messageTokens;
     if (text !== rangeText(conversation, range, "") && cost <= left) {
@@ -207,6 +227,10 @@ function withWords(
 }
 
 const messageTokens = 4;
+
+function hasEffect({ first, last }: TruncationRange, acts: readonly Act[]): boolean {
+  return acts.some(({ message, deed }) => deed.isEffect && first <= message && message <= last);
+}
 
 function happenedIn({ first, last }: TruncationRange, acts: readonly Act[]): string {
   return happeningIn(acts.filter(({ message }) => first <= message && message <= last));

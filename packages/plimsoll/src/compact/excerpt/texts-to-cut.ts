@@ -19,6 +19,7 @@ import { readPieces } from "./text-pieces.ts";
 
 export interface PlacedSlot extends Slot {
   readonly place: SlotPlace;
+  readonly isFixed: boolean;
   readonly voice: Voice;
   readonly later?: LaterChange | undefined;
 }
@@ -252,6 +253,7 @@ function textsOf(
         hasSpeaker: reading.isTalk,
       }),
       isExact: isFixed || estimateTokens(content, density) <= shortestText,
+      isFixed,
     });
     switch (part.kind) {
       case "text":
@@ -318,6 +320,7 @@ function callTexts(call: ToolCallPart, at: CallReading): readonly PlacedText[] {
       pieces: readPieces(text, { density, isProse: true, isArgument: true }).pieces,
     },
     isExact: true,
+    isFixed,
   });
   const leaves = leavesOf(call.input);
   if (leaves.length === 0) return [exact(`${call.name}\n${call.input}`)];
@@ -334,6 +337,7 @@ function callTexts(call: ToolCallPart, at: CallReading): readonly PlacedText[] {
         voice: "call",
         textPieces: readPieces(value, { density, isProse: false, isArgument: true }),
         isExact: false,
+        isFixed,
       }),
     ),
   ];

@@ -496,6 +496,26 @@ async function expectGoodView(messages: readonly Message[], share: number): Prom
   return view;
 }
 
+test("in a talk without tools, no two messages look adjacent that were not", async () => {
+  const talk = Array.from({ length: 120 }, (_, at) => {
+    const words = `${at % 2 === 0 ? "Ann" : "Bo"}: about cargo_${at * 7} and berth ${at}. Then tea.`;
+    return at % 2 === 0 ? user(words) : assistant(words);
+  });
+  const { conversation } = await viewOf(seenFrom(talk), 0.4);
+  const shown = conversation.messages.map(({ number, message }) => ({
+    number,
+    text: textsOf(message.parts).join("\n"),
+  }));
+  let gaps = 0;
+  for (const [at, { number, text }] of shown.entries()) {
+    const before = shown[at - 1];
+    if (before === undefined || number === before.number + 1) continue;
+    gaps++;
+    expect(`${before.text}\n${text}`).toMatch(/\[…\]\n|\[Plimsoll: .* left out/);
+  }
+  expect(gaps).toBeGreaterThan(0);
+});
+
 describe("whatever the conversation is", () => {
   test("no closing words: nothing is done, and the story only says what was said", async () => {
     const messages = work().filter(({ role, parts }) => role !== "assistant" || parts.length > 1);

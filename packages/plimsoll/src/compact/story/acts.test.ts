@@ -36,6 +36,21 @@ describe("what came of a call", () => {
       "ok",
     ],
     ["a file that cannot be read", failing(read("log.txt", ["no such file"])), "failed"],
+    [
+      "a command that the user refused",
+      shell("git commit -m fix", "No (tell Claude what to do differently)"),
+      "failed",
+    ],
+    [
+      "an edit that the user refused",
+      exchange("edit_file", { path: "a.ts" }, "The user doesn't want to proceed with this."),
+      "failed",
+    ],
+    [
+      "a hook whose check passed",
+      shell("pre-commit run", "Error: trim whitespace....Passed"),
+      "ok",
+    ],
     ["no result yet", shell("npm test", "x").slice(0, 1), undefined],
   ])("%s", (_, messages, outcome) => {
     const [act] = actsOf(messages);

@@ -46,9 +46,12 @@ export function readActs(
   });
 }
 
-/** How a tool begins its answer if it did not do what it was asked to, or if the user did not let it. */
+/** How a client begins the result of a call that its user did not allow. */
 const refusal =
-  /^\s*(?:<\w+>)?\s*(?:error|failed|failure|fatal|cannot|could not|unable to|permission denied|(?:the )?user (?:rejected|denied|declined|doesn['’]t want)|no \(tell)/i;
+  /^\s*(?:<\w+>)?\s*(?:(?:the )?user (?:has )?(?:rejected|denied|declined|refused|cancelled|interrupted|doesn['’]t want)|no \(tell|\[?request interrupted|(?:tool (?:use|call) )?(?:was )?(?:rejected|denied|not approved|not allowed) by (?:the )?user|permission to use \S+ has been denied)/i;
+/** How a tool begins its answer if it did not do what it was asked to. */
+const complaint =
+  /^\s*(?:<\w+>)?\s*(?:error|failed|failure|fatal|cannot|could not|unable to|permission denied)/i;
 
 /**
  * A tool that shows or changes a file may quote its text, and errors in that text are no errors of the call. A command and every
@@ -56,10 +59,10 @@ const refusal =
  */
 function outcomeOfDeed(result: ToolResultPart, { verb, object }: Deed): CommandOutcome {
   const [text = ""] = result.content.flatMap((one) => (one.kind === "text" ? [one.text] : []));
-  if (result.isError) return "failed";
+  if (result.isError || refusal.test(text)) return "failed";
   if (readingVerbs.has(verb)) return "ok";
   if (verb === "ran" || verb === "called") return outcomeOf(result, object.replace(/^`/, ""));
-  return refusal.test(text) ? "failed" : "ok";
+  return complaint.test(text) ? "failed" : "ok";
 }
 
 export function hasFailed({ outcome }: Act): boolean {

@@ -86,7 +86,7 @@ const longestValues = 60;
 
 /** Commands that only look at something. */
 const showing =
-  /^`(?:cat|nl|head|tail|less|ls|pwd|find|grep|rg|ag|tree|wc|which|sed -n|git (?:log|show|status|diff|blame)|gh \w+ (?:view|list|checks|diff))\b|; (?:grep|rg|head|tail|wc)\b[^;]*`$/;
+  /^`(?:echo|printf|cat|nl|head|tail|less|ls|pwd|find|grep|rg|ag|tree|wc|which|sed -n|git (?:log|show|status|diff|blame)|gh \w+ (?:view|list|checks|diff))\b|; (?:grep|rg|head|tail|wc)\b[^;]*`$/;
 export const readingVerbs: ReadonlySet<string> = new Set([
   "read",
   "listed",

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { gistOf } from "./gist.ts";
+import { gistOf, outcomeGistOf } from "./gist.ts";
 
 test.each([
   ["You're absolutely right! The index is not used.", "The index is not used."],
@@ -32,4 +32,16 @@ test("a long sentence is cut between words, and says so", () => {
 
 test("an answer in Chinese has a gist too", () => {
   expect(gistOf("好的！索引没有被使用，因为查询转换了列。", 100)).toContain("索引没有被使用");
+});
+
+test.each([
+  [
+    "Here are your reservations: 1. XEHM4B. 2. 59XX6W. The second cannot be cancelled. Anything else?",
+    "The second cannot be cancelled.",
+  ],
+  ["To proceed, I need your name. Let me know.", "To proceed, I need your name."],
+  ["Great! I've fixed the loader. It read twice.", "I've fixed the loader."],
+  ["Here is what I found: - a", "Here is what I found: - a"],
+])("the outcome is the sentence that says what came of it: %s", (text, outcome) => {
+  expect(outcomeGistOf(text, 120)).toBe(outcome);
 });

@@ -2,6 +2,7 @@
 
 import { sentencesIn } from "../../text/sentences.ts";
 import { clean, shortened } from "../evidence/safe-text.ts";
+import { outcomeIn } from "../evidence/sentences.ts";
 
 /** Enough characters of a message to find that sentence. */
 const longestRead = 2_000;
@@ -19,15 +20,46 @@ const wordsWithoutSpaces = /[\p{Lo}]{6,}/u;
  * text is cut between words, and ends with "…".
  */
 export function gistOf(text: string, longest: number): string {
-  const sentences = sentencesIn(text.slice(0, longestRead))
+  const sentences = readSentences(text);
+  return gistFrom(sentences, Math.max(0, sentences.findIndex(isTelling)), longest);
+}
+
+/**
+ * The sentence of the agent's closing words that says what came of the request: the first one that reports success or failure, or
+ * else that is neither an offer nor the title of a list.
+ */
+export function outcomeGistOf(text: string, longest: number): string {
+  const sentences = readSentences(text);
+  const ranks = sentences.map(outcomeRank);
+  const best = Math.max(0, ranks.indexOf(Math.max(...ranks)));
+  return gistFrom(sentences, best, longest);
+}
+
+function readSentences(text: string): readonly string[] {
+  return sentencesIn(text.slice(0, longestRead))
     .map(clean)
     .filter((one) => one !== "");
-  const telling = sentences.findIndex(
-    (one) =>
-      (one.split(/\s+/).length >= fewestWords || wordsWithoutSpaces.test(one)) &&
-      !courtesy.test(one),
-  );
-  const from = Math.max(0, telling);
+}
+
+function isTelling(sentence: string): boolean {
+  const isLong = sentence.split(/\s+/).length >= fewestWords || wordsWithoutSpaces.test(sentence);
+  return isLong && !courtesy.test(sentence);
+}
+
+/** Words with which an agent offers more help, or hands over to the user. */
+const offer =
+  /\b(?:let me know|would you like|if you (?:have|need|would|want)|is there anything|feel free|happy to help|how (?:can|may) I)\b/i;
+const result =
+  /\b(?:cannot|can['’]t|not (?:possible|available|eligible|allowed|supported|found)|no longer|unable|unchanged|in total|the total|turned out)\b/i;
+
+function outcomeRank(sentence: string): number {
+  if (!isTelling(sentence) || offer.test(sentence)) return 0;
+  if (sentence.endsWith(":")) return 1;
+  return outcomeIn(sentence) !== "neither" || result.test(sentence) ? 3 : 2;
+}
+
+/** One sentence. If it announces a list, the beginning of the list belongs to it. */
+function gistFrom(sentences: readonly string[], from: number, longest: number): string {
   let gist = sentences[from] ?? "";
   for (let next = from + 1; next < sentences.length && announces(gist, longest); next++)
     gist = `${gist} ${sentences[next]}`;

@@ -26,11 +26,12 @@ describe("a request", () => {
       assistant("done"),
       user("/model opus"),
       user("Set model to Opus (claude-opus-4)"),
+      user("/compact\nError: not enough messages to compact."),
       user(
         "/src/a.ts has a bug, and so has the file next to it. Please look at both of them today.",
       ),
     ];
-    expect(requests(messages)).toEqual([[0, 1], [4]]);
+    expect(requests(messages)).toEqual([[0, 1], [5]]);
   });
 
   test("that is the newest one is open, also if the agent has spoken since", () => {

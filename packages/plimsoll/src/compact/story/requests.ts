@@ -12,6 +12,8 @@ export interface Request {
    * again before the agent had finished, the closing words of the next request are the outcome of both.
    */
   readonly outcome?: number;
+  /** Set if the outcome is that of a later request, because the user spoke again before the agent had finished. */
+  readonly isShared?: true;
   /** Set if the view no longer shows what came after the request, so nobody can tell its outcome. */
   readonly isLeftOut?: true;
 }
@@ -50,7 +52,7 @@ export function requestsIn(
     if (isCertain && isClosing(messages[last])) return { message, outcome: last };
     if (isCut) return { message, isLeftOut: true };
     const { outcome } = found[0] ?? {};
-    return outcome === undefined ? { message } : { message, outcome };
+    return outcome === undefined ? { message } : { message, outcome, isShared: true };
   }
 }
 
@@ -74,7 +76,8 @@ function hiddenRequests(summary = ""): (after: number, before: number) => boolea
 }
 
 /** A command to the client, such as `/model opus`, or what the client said about it. It asks the agent for nothing. */
-const clientCommand = /^(?:\/[a-z][\w:-]*(?:\s.{0,60})?|Set model to .{1,80}|<command-name>.*)$/i;
+const clientCommand =
+  /^(?:\/[a-z][\w:-]*(?:\s.{0,60})?|Set model to .{1,80}|<command-name>.*|\/(?:compact|clear|cost|context|model|help|init|status|config|login|logout|memory|resume|exit|quit|permissions|mcp|doctor|usage)\b[\s\S]{0,2000})$/i;
 
 function isClientCommand(visible: VisibleMessage | undefined): boolean {
   if (visible === undefined) return false;

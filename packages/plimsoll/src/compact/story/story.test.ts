@@ -542,3 +542,23 @@ describe("in the words of a model", () => {
     expect(story).toContain(`${asked}\`job.ts read every booking twice\``);
   });
 });
+
+test("a request that the agent worked on until the user spoke again tells what the agent did", () => {
+  const messages = [
+    user("Mend the loader."),
+    ...exchange("write_file", { path: "src/load.ts", content: "x" }, "ok"),
+    user("Use streams, please."),
+    ...shell("npm test", "exit code 0"),
+    assistant("It streams now."),
+    user("And now?"),
+  ];
+  const text = linesOf(messages).join("\n");
+  expect(text).toContain("asked: Mend the loader. → wrote src/load.ts");
+  expect(text).toContain("asked: Use streams, please. → #6: It streams now.");
+});
+
+test("a change that the user refused is not told as done", () => {
+  const refused = shell("git commit -m fix", "No (tell Claude what to do differently)");
+  const text = linesOf([user("Go."), ...refused, assistant("I wait."), user("So?")]).join("\n");
+  expect(text).not.toContain("## Changed");
+});

@@ -13,10 +13,11 @@ import type { Fact } from "../evidence/evidence.ts";
 import { plain, quoted, shortened } from "../evidence/safe-text.ts";
 import { formatSummary, type Item, lineOf, type Section } from "../summary/format.ts";
 import { itemOf } from "../summary/summary.ts";
-import { type Act, hasFailed } from "./acts.ts";
+import { isSpoken } from "../units/head.ts";
+import { type Act, happeningIn, hasFailed } from "./acts.ts";
 import { type ChangeLine, changeLines, groupedChanges } from "./changes.ts";
 import { isLooking } from "./effects.ts";
-import { gistOf } from "./gist.ts";
+import { gistOf, outcomeGistOf } from "./gist.ts";
 import { isToDo, type ModelWords, modelWords } from "./model-words.ts";
 import { readStory } from "./read-story.ts";
 import { loggedMessage, type Request, requestsIn, wordsOf } from "./requests.ts";
@@ -157,7 +158,7 @@ const mostFailures = 4;
 const longestError = 160;
 
 /** Failures before the last calls of this number are old: the agent has long gone on to something else. */
-const recentActs = 60;
+const recentActs = 20;
 
 /** Commands that failed and did not succeed later, unless the view shows them. */
 function openFailures(acts: readonly Act[], { isShown }: StoryTask): readonly Item[] {
@@ -218,7 +219,9 @@ function requestItems(task: StoryTask): readonly Item[] {
     const begin = gistOf(wordsOf(loggedMessage(asked)), longestRequest);
     if (begin === "") return [];
     const section = request === requests.at(-1) ? "Open" : "Answered";
-    const text = requestText(begin, request, messages, section);
+    const text = request.isShared
+      ? workText(begin, request, task)
+      : requestText(begin, request, messages, section);
     return [{ section, number: asked.number, isData: false, text }];
   });
 }
@@ -236,8 +239,24 @@ function requestText(
   return section === "Open" ? storyTexts.open(words) : storyTexts.said(words);
 }
 
+/** The agent did not end its work on this request with words of its own, so the line says what it did. */
+function workText(words: string, request: Request, task: StoryTask): string {
+  const what = workOn(request, task, longestOutcome);
+  return what === "" ? storyTexts.said(words) : storyTexts.worked(words, what);
+}
+
+/** What the agent did between a request and the next one. */
+function workOn({ message }: Request, { conversation, acts }: StoryTask, longest: number): string {
+  const { messages } = conversation;
+  const next = messages.findIndex(
+    (visible, index) => index > message && isSpoken(loggedMessage(visible)),
+  );
+  const own = acts.filter((act) => act.message > message && (next < 0 || act.message < next));
+  return shortened(happeningIn(own), longest);
+}
+
 function outcomeWords(closing: VisibleMessage, longest: number): string {
-  return gistOf(wordsOf(loggedMessage(closing)), longest);
+  return outcomeGistOf(wordsOf(loggedMessage(closing)), longest);
 }
 
 /** An outcome next to a quoted request has this many characters. With less room, the story says only where the answer is. */
@@ -246,42 +265,54 @@ const charactersPerToken = 4;
 
 /** Requests in the user's own words, on lines of their own. The newest ones have a short outcome, as far as there is room. */
 function quotedItems(
-  { conversation, from, isShown, quoted: quotations }: StoryTask,
+  task: StoryTask,
   words: ModelWords | undefined,
   outcomeTokens: number,
 ): readonly Item[] {
-  const { messages } = conversation;
+  const { conversation, from, isShown, quoted } = task;
   let room = outcomeTokens * charactersPerToken;
   const items: Item[] = [];
-  for (const { message, outcome } of requestsIn(conversation, from).toReversed()) {
-    const [asked, closing] = [messages[message], messages[outcome ?? -1]];
-    const quotation = quotations.words.get(message);
-    if (asked === undefined || quotation === undefined || isShown(message)) continue;
-    const end = shortOutcomeOf(asked, closing, { room, words });
+  for (const request of requestsIn(conversation, from).toReversed()) {
+    const asked = conversation.messages[request.message];
+    const quotation = quoted.words.get(request.message);
+    if (asked === undefined || quotation === undefined || isShown(request.message)) continue;
+    const longest = room < shortOutcome.least ? 0 : Math.min(room, shortOutcome.most);
+    const { end, text } = quotedRequest(task, request, { quotation, longest, words });
     room -= end.length;
-    items.push({
-      section: "Answered",
-      number: asked.number,
-      isData: false,
-      text: storyTexts.quoted(inItem(quotation), closing?.number, end),
-    });
+    items.push({ section: "Answered", number: asked.number, isData: false, text });
   }
   return items.toReversed();
 }
 
-interface OutcomeTask {
-  /** Number of characters that are left for outcomes. */
-  readonly room: number;
+interface Quoting {
+  readonly quotation: string;
+  /** Number of characters that the outcome may have. */
+  readonly longest: number;
   readonly words: ModelWords | undefined;
 }
 
+function quotedRequest(
+  task: StoryTask,
+  request: Request,
+  quoting: Quoting,
+): { readonly end: string; readonly text: string } {
+  const { quotation, longest } = quoting;
+  if (request.isShared) {
+    const end = longest === 0 ? "" : workOn(request, task, longest);
+    return { end, text: storyTexts.quotedWork(inItem(quotation), end) };
+  }
+  const { messages } = task.conversation;
+  const [asked, closing] = [messages[request.message], messages[request.outcome ?? -1]];
+  const end = longest === 0 ? "" : shortOutcomeOf(asked, closing, quoting);
+  return { end, text: storyTexts.quoted(inItem(quotation), closing?.number, end) };
+}
+
 function shortOutcomeOf(
-  asked: VisibleMessage,
+  asked: VisibleMessage | undefined,
   closing: VisibleMessage | undefined,
-  { room, words }: OutcomeTask,
+  { longest, words }: Quoting,
 ): string {
-  if (closing === undefined || room < shortOutcome.least) return "";
-  const longest = Math.min(room, shortOutcome.most);
+  if (asked === undefined || closing === undefined) return "";
   return words?.outcomeOf(asked.number, closing.number) ?? outcomeWords(closing, longest);
 }
 

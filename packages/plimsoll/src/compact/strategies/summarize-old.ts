@@ -9,6 +9,7 @@ import type {
   VisibleMessage,
 } from "../../message/strategy.ts";
 import { shareFoundIn } from "../relevance/similarity.ts";
+import { parseSummary } from "../summary/format.ts";
 import { type SummaryTask, summarise } from "../summary/summary.ts";
 import { headLength } from "../units/head.ts";
 import {
@@ -148,6 +149,13 @@ function writeSummary(
   });
   const source = [earlier ?? "", ...messages.map(({ message }) => messageText(message))].join("\n");
   const isFit =
-    text.trim() !== "" && count(text) < room && shareFoundIn(text, source) >= leastSimilarity;
+    text.trim() !== "" && count(text) < room && shareFoundIn(said(text), source) >= leastSimilarity;
   return isFit ? { kind: "summary", text } : { kind: "unfit" };
+}
+
+/** What a summary says. Its headings and the numbers of messages are Plimsoll's own, and no conversation contains them. */
+function said(summary: string): string {
+  return parseSummary(summary)
+    .map(({ text }) => text)
+    .join("\n");
 }

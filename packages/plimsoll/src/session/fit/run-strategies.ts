@@ -10,6 +10,7 @@ import { type NewEdit, warning } from "../../message/edit.ts";
 import { errorMessage } from "../../message/error.ts";
 import type { Goal, Proposal, Strategy, VisibleConversation } from "../../message/strategy.ts";
 import type { PriorityArea } from "../../message/unit.ts";
+import { cutTexts } from "../../text/for-models.ts";
 import { withTimeout } from "../../workers/with-timeout.ts";
 import { readVisible } from "../draft/conversation-for-strategies.ts";
 import type { Draft, Sized } from "../draft/draft.ts";
@@ -278,13 +279,20 @@ function pending(
   return [...made, ...spent];
 }
 
-/** Keeps only edits that save tokens. If content is shorter than the notice that would replace it, the content stays. */
+/**
+ * Keeps only edits that save tokens, and marks of gaps. If content is shorter than the notice that would replace it, the content
+ * stays.
+ */
 function worthwhile({ media }: Goal, edits: readonly NewEdit[]): readonly NewEdit[] {
   const isKept = ({ action, tokensBefore, tokensAfter }: NewEdit): boolean =>
     action.kind === "insert" ||
-    (action.kind === "replace" && media !== undefined) ||
+    (action.kind === "replace" && (media !== undefined || marksGap(action.text))) ||
     tokensAfter < tokensBefore;
   return edits.filter(isKept);
+}
+
+function marksGap(text: string): boolean {
+  return text.startsWith(cutTexts.afterGap(""));
 }
 
 /** Sets `tokensAfter` of each edit: the tokens of its text. */
