@@ -76,8 +76,9 @@ const failing =
   /\b(?:(?:did|does|do)(?:n['’]t| not) (?:work|help|fix|scale)|still (?:fails?|failing|broken|errors?|crash(?:es)?)|failed|fails\b|not working|not (?:\w{1,20} ){0,2}successful(?:ly)?|no luck|unable to|could(?:n['’]t| not)|can(?:not|['’]t) (?:find|be|use|open|connect)|reverted|dead end|(?:was|is|were|,) (?:far )?too (?:slow|expensive|large|complex|fragile))\b/i;
 const notedFailure = /^(?:what failed|did not work|dead end)\b.{0,20}:/i;
 
-const finished = String.raw`(?:complete[d]?|done|finished|ready|migrated|ported|in place)`;
-const unfinished = String.raw`(?:pending|in progress|outstanding|missing|left|to go|not (?:yet )?(?:done|started|finished)|half[- ](?:done|finished|way))`;
+const finished = "(?:completed?|done|finished|ready|migrated|ported|in place)";
+const unfinished =
+  "(?:pending|in progress|outstanding|missing|left|to go|not (?:yet )?(?:done|started|finished)|half[- ](?:done|finished|way))";
 /** How far the work is, such as "Login endpoint complete, logout pending" or "3 of 5 endpoints finished". */
 const progress = [
   new RegExp(

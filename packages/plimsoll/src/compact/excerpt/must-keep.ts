@@ -279,19 +279,28 @@ function keepUsers(choice: Choice, conversation: VisibleConversation, task: User
   for (const { message, own, words } of userMessages(conversation, task)) {
     taken += 4 + own.reduce((sum, slot) => sum + mandatoryTokens(slots[slot], room), 0);
     if (count > 0 && taken > room.tokens * share) return;
-    const tokens = own.reduce((sum, slot) => sum + tokensOf(slots[slot]), 0);
-    const isLast =
-      count === 0 && (words.length <= shortestLastWords || tokens <= room.tokens * lastWords);
-    count++;
     open(message);
-    for (const slot of own)
-      if (isLast) choice.keepWhole(slot);
-      else {
-        keepMandatorySlot(choice, slots, slot, room);
-        // A long request often ends with what the user wants.
-        if (count === 1) choice.keepAtLeast(slot, room.tokens * newestRequest);
-      }
+    if (count === 0) keepNewestRequest(choice, { slots, room, own, words });
+    else for (const slot of own) keepMandatorySlot(choice, slots, slot, room);
+    count++;
   }
+}
+
+interface NewestRequest extends Pick<UsersTask, "slots" | "room"> {
+  readonly own: readonly number[];
+  readonly words: string;
+}
+
+/** The newest request stays whole if it can. A long request often ends with what the user wants, so otherwise its end stays too. */
+function keepNewestRequest(choice: Choice, { slots, room, own, words }: NewestRequest): void {
+  const tokens = own.reduce((sum, slot) => sum + tokensOf(slots[slot]), 0);
+  const isWhole = words.length <= shortestLastWords || tokens <= room.tokens * lastWords;
+  for (const slot of own)
+    if (isWhole) choice.keepWhole(slot);
+    else {
+      keepMandatorySlot(choice, slots, slot, room);
+      choice.keepAtLeast(slot, room.tokens * newestRequest);
+    }
 }
 
 /** The user's messages, newest first. A message that a harness sends repeatedly occurs only once. */
