@@ -311,6 +311,8 @@ export const storyTexts = {
   changedFiles: (count: number, folder: string): string =>
     `${counted(count, "file")}${folder === "" ? "" : ` under ${folder}`}`,
   commands: (count: number): string => counted(count, "command"),
+  /** What commands such as \`rm *.log\` changed. Nobody counted the files. */
+  filesByCommands: (count: number): string => `files with ${counted(count, "command")}`,
   packages: (count: number): string => counted(count, "package"),
   manyChanges: (count: number): string => counted(count, "change"),
   moreRules: (count: number): string => counted(count, "more rule"),
@@ -319,6 +321,7 @@ export const storyTexts = {
     `${counted(count, "earlier request")} (${numbers(from, to)})`,
   /** In the sentence about a run of messages that are left out. */
   failedCall: (object: string): string => `${object} (failed)`,
+  refusedCall: (object: string): string => `${object} (the user refused it)`,
   moreCalls: (count: number): string => counted(count, "more call"),
 } as const;
 

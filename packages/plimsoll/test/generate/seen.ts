@@ -122,9 +122,11 @@ export function applyProposals(
   check(!isShared || proposals.some(({ kind }) => kind === "summary"), "a shared handle, unseen");
   if (summary !== undefined)
     texts.push({ before: headEnd(before) + 1, text: summary, kind: "summary" });
-  const left = messages.flatMap((seen, index) =>
-    isGone[index] === true ? [] : [changed(seen, parts.get(index))],
-  );
+  const left = messages.flatMap((seen, index) => {
+    if (isGone[index] === true) return [];
+    const now = changed(seen, parts.get(index));
+    return [isGone[index - 1] === true ? { ...now, isAfterGap: true } : now];
+  });
   const ownTokens = texts.reduce((sum, { text }) => sum + MESSAGE_TOKENS + count(text), 0);
   const withoutTexts = before.tokens - messages.reduce((sum, { tokens }) => sum + tokens, 0);
   const earlier = before.summary === undefined ? 0 : MESSAGE_TOKENS + count(before.summary);

@@ -72,7 +72,7 @@ function bounded(text: string): string {
 
 export interface Line {
   readonly text: string;
-  /** True if the speaker only quotes the line: in a code block, between the tags of a tool, or as a quotation. */
+  /** True if the speaker only quotes the line: in a code block, between the tags of a tool, from a terminal, or as a quotation. */
   readonly isData: boolean;
 }
 
@@ -80,12 +80,25 @@ const codeFence = /^\s{0,8}(?:```|~~~)/;
 const dataTag =
   /^\s{0,8}<(output|stdout|stderr|file_content|file|document|tool_result|function_results|returncode|log|pasted[\w-]{0,20})\b[^>\n]{0,300}>/i;
 
+/** How a terminal shows the thoughts and calls of an agent. A user who pastes such lines does not say them. */
+const shownByTerminal = /^\s{0,8}[✻⏺⎿]\s/;
+
 const emptyLine: Line = { text: "", isData: false };
 const emptyData: Line = { text: "", isData: true };
 
 export function linesOf(text: string): readonly Line[] {
+  const lines = text.split(/\r\n|[\n\r\u0085\u2028\u2029]/);
+  const pasted = lines.findIndex((line) => shownByTerminal.test(line.slice(0, 12)));
+  if (pasted < 0) return linesSaid(lines);
+  return [
+    ...linesSaid(lines.slice(0, pasted)),
+    ...lines.slice(pasted).map((line) => ({ text: boundedLine(line), isData: true })),
+  ];
+}
+
+function linesSaid(lines: readonly string[]): readonly Line[] {
   let closing: string | undefined;
-  return text.split(/\r\n|[\n\r\u0085\u2028\u2029]/).map((raw): Line => {
+  return lines.map((raw): Line => {
     // An empty line neither opens nor closes a block. This check comes first to save time, because a text may have a million
     // empty lines.
     if (raw === "") return closing === undefined ? emptyLine : emptyData;

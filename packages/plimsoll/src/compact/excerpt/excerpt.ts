@@ -99,7 +99,8 @@ export const makeExcerpt: MakeExcerpt = async (conversation, goal) => {
       largestCalls: room.tokens * largestCalls[strictness],
     });
     keepMandatory(choice, conversation, slots, { ...room, strictness });
-    made = await chooseWithin(choice, { conversation, slots, room, acts });
+    const isLastTry = strictness === "least" || isBrief(room);
+    made = await chooseWithin(choice, { conversation, slots, room, acts, isLastTry });
     if (made.left >= 0) break;
   }
   const isSmaller = made !== undefined && room.tokens - made.left < room.nowTokens;
@@ -155,54 +156,76 @@ interface ExcerptTask {
   readonly slots: Slots;
   readonly room: Room;
   readonly acts: readonly Act[];
+  /** True if requests may look open and the story may be left out, because nothing else fits. */
+  readonly isLastTry: boolean;
 }
 
 interface Excerpt {
   readonly rendered: RenderedChoice;
   readonly digest: string;
+  /** Number of tokens that the messages leave to the story. */
+  readonly beside: number;
   /** Number of tokens that are left for the excerpt. It is negative if the pieces that must stay do not fit. */
   readonly left: number;
+}
+
+/** Renders what is kept now, writes the story about the rest, and counts both exactly. */
+type Writer = (quoted: readonly QuotedRequest[], storyTokens?: number) => Promise<Excerpt>;
+
+function writerFor(
+  choice: Choice,
+  { conversation, slots, room, acts }: ExcerptTask,
+  scales: Scales,
+): Writer {
+  const story = digestOf(conversation, room, acts);
+  const words = { acts, tokens: room.tokens * rangesShare, isBrief: isBrief(room) };
+  return async (quoted, storyTokens) => {
+    const rendered = render(choice, conversation, slots, words);
+    const beside = room.tokens - (await scales.tokensOf(rendered));
+    const digest = story.textFor(rendered, quoted, storyTokens ?? beside);
+    return { rendered, digest, beside, left: beside - (await scales.weighText(digest)) };
+  };
 }
 
 /**
  * Chooses as many pieces as fit by exact counts. The estimate for one piece may be wrong, but the sum must not exceed the room.
  * The story is written anew in each round, because it is about the messages that the view no longer shows.
  */
-async function chooseWithin(
-  choice: Choice,
-  { conversation, slots, room, acts }: ExcerptTask,
-): Promise<Excerpt> {
+async function chooseWithin(choice: Choice, task: ExcerptTask): Promise<Excerpt> {
+  const { conversation, room, isLastTry } = task;
   const scales = new Scales(conversation);
-  const story = digestOf(conversation, room, acts);
-  const words = { acts, tokens: room.tokens * rangesShare, isBrief: isBrief(room) };
-  const now = async (): Promise<Excerpt> => {
-    const rendered = render(choice, conversation, slots, words);
-    const left = room.tokens - (await scales.tokensOf(rendered));
-    const digest = story.textFor(rendered, quoted, storyTokens ?? left);
-    return { rendered, digest, left: left - (await scales.weighText(digest)) };
-  };
-  let quoted: readonly QuotedRequest[] = [];
-  // Undefined until it is known what must stay. The story then keeps its room, however much else is chosen.
-  let storyTokens: number | undefined;
-  let made = await now();
-  keepOutcomes(choice, conversation, room, made.left);
-  quoted = quoteUnanswered(choice, conversation, slots, room);
-  made = await now();
-  while (made.left < 0 && quoted.length > 0) {
-    reopen(choice, quoted.at(-1));
-    quoted = quoted.slice(0, -1);
-    made = await now();
-  }
-  storyTokens = room.tokens - (await scales.tokensOf(made.rendered));
+  const write = writerFor(choice, task, scales);
+  const { quoted, made: first } = await placeRequests(choice, task, write);
+  // It is known now what must stay. The story keeps the room beside it, however much else is chosen.
+  const writeNow = (): Promise<Excerpt> => write(quoted, first.beside);
+  let made = first;
   for (let round = 0; round < rounds; round++) {
     const { left } = made;
     if (left >= 0 && left < Math.max(slack.tokens, room.tokens * slack.share)) break;
     const isChanged = left < 0 ? choice.drop(-left) > 0 : choice.fill(left) === "filled";
     if (!isChanged) break;
-    made = await now();
+    made = await writeNow();
   }
-  while (made.left < 0 && choice.drop(-made.left) > 0) made = await now();
-  return made.left >= 0 || conversation.hasArchive ? made : withoutDigest(made, scales);
+  while (made.left < 0 && choice.drop(-made.left) > 0) made = await writeNow();
+  const isDone = made.left >= 0 || conversation.hasArchive || !isLastTry;
+  return isDone ? made : withoutDigest(made, scales);
+}
+
+/** Shows requests together with their outcomes, as far as there is room. The story quotes the others. */
+async function placeRequests(
+  choice: Choice,
+  { conversation, slots, room, isLastTry }: ExcerptTask,
+  write: Writer,
+): Promise<{ readonly quoted: readonly QuotedRequest[]; readonly made: Excerpt }> {
+  keepOutcomes(choice, conversation, room, (await write([])).left);
+  let quoted = quoteUnanswered(choice, conversation, slots, room);
+  let made = await write(quoted);
+  while (isLastTry && made.left < 0 && quoted.length > 0) {
+    reopen(choice, quoted.at(-1));
+    quoted = quoted.slice(0, -1);
+    made = await write(quoted);
+  }
+  return { quoted, made };
 }
 
 /** As a message, a request takes a little less room than as a quotation in the story. */

@@ -103,6 +103,18 @@ export class Choice {
     return this.#kept[slot]?.[piece] === 1;
   }
 
+  /** Estimated tokens of everything that is kept, without marks. */
+  get tokens(): number {
+    let sum = 0;
+    for (const [unit, { frameTokens }] of this.#task.units.entries())
+      if (this.isOpen(unit)) sum += frameTokens;
+    for (const [slot, { textPieces }] of this.#task.slots.entries())
+      for (const [piece, { tokens }] of textPieces.pieces.entries())
+        if (this.isKept(slot, piece)) sum += tokens;
+    for (const [frame, count] of this.#frames) if (count > 0) sum += frame.tokens;
+    return sum;
+  }
+
   /** Whether the calls of an exchange would take so much room, even if shortened, that it cannot stay. */
   isTooLarge(unit: number): boolean {
     const { callTokens = 0 } = this.#task.units[unit] ?? {};
@@ -141,7 +153,7 @@ export class Choice {
     for (const [piece, { tokens: own }] of pieces.entries())
       if (this.isKept(slot, piece)) left -= own;
     for (const piece of order) {
-      if (left <= 0) return;
+      if (left <= 0) break;
       const wanted = isJson ? (this.#option(slot, piece)?.pieces ?? []) : [piece];
       const added = this.#added(
         [],
@@ -149,6 +161,19 @@ export class Choice {
       );
       for (const name of added.pieces) this.keep(...name);
       left -= added.tokens;
+    }
+    if (!isJson) this.#closeSmallHoles(slot);
+  }
+
+  #closeSmallHoles(slot: number): void {
+    const { pieces } = this.#task.slots[slot]?.textPieces ?? { pieces: [] };
+    const said = [...pieces.keys()].filter((piece) => !isBlank(pieces[piece] as Piece));
+    let before = -1;
+    for (const [at, piece] of said.entries()) {
+      if (!this.isKept(slot, piece)) continue;
+      if (before >= 0 && at - before <= smallestHole)
+        for (const one of said.slice(before + 1, at)) this.keep(slot, one);
+      before = at;
     }
   }
 

@@ -208,12 +208,24 @@ function keepNewest(
   const recentFrom = startOfRecent(conversation, room, { ...recent, ofRoom });
   for (let message = recentFrom; message < end; message++)
     for (const slot of open(message)) keepRecent(choice, slots, slot, room);
-  if (room.strictness === "usual" && !isBrief(room))
-    keepNewestResults(choice, conversation, { slots, room, open });
   if (room.strictness === "least") return;
-  const tail = startOfRecent(conversation, room, { ofHistory: 1, ofRoom: whole }, 0);
+  // The story and the outcomes of requests come before more of the newest results.
+  const reserve = isBrief(room) ? 0 : room.tokens * storyReserve;
+  const left = (): number => Math.max(0, room.tokens - reserve - choice.tokens);
+  if (!isBrief(room))
+    keepNewestResults(choice, conversation, { slots, room, open, tokens: left() });
+  const ofRoomLeft = Math.min(whole, left() / room.tokens);
+  const tail = startOfRecent(conversation, room, { ofHistory: 1, ofRoom: ofRoomLeft }, 0);
   for (let message = tail; message < end; message++)
     for (const slot of open(message)) choice.keepWhole(slot);
+}
+
+/** Share of the room that stays free for the story. */
+const storyReserve = 0.2;
+
+interface NewestResultsTask extends Pick<NewestTask, "slots" | "room" | "open"> {
+  /** Maximum number of tokens. */
+  readonly tokens: number;
 }
 
 /**
@@ -225,7 +237,7 @@ const newestResults = { whole: 0.5, part: 0.35 };
 function keepNewestResults(
   choice: Choice,
   { messages }: VisibleConversation,
-  { slots, room, open }: Omit<NewestTask, "ofRoom" | "whole">,
+  { slots, room, open, tokens: most }: NewestResultsTask,
 ): void {
   const from = messages.findLastIndex(({ message }) => message.role === "assistant");
   const results = [...messages.keys()]
@@ -233,9 +245,11 @@ function keepNewestResults(
     .flatMap((message) => open(message))
     .filter((slot) => slots[slot]?.voice === "result");
   const tokens = results.reduce((sum, slot) => sum + tokensOf(slots[slot]), 0);
+  const isWhole = tokens <= Math.min(room.tokens * newestResults.whole, most);
+  const part = Math.min(room.tokens * newestResults.part, most) / results.length;
   for (const slot of results)
-    if (tokens <= room.tokens * newestResults.whole) choice.keepWhole(slot);
-    else choice.keepAtLeast(slot, (room.tokens * newestResults.part) / results.length);
+    if (isWhole) choice.keepWhole(slot);
+    else choice.keepAtLeast(slot, part);
 }
 
 function startOfRecent(

@@ -236,17 +236,33 @@ function happenedIn({ first, last }: TruncationRange, acts: readonly Act[]): str
   return happeningIn(acts.filter(({ message }) => first <= message && message <= last));
 }
 
-function shortMark({ messages }: VisibleConversation, { first, last }: TruncationRange): string {
-  return markTexts.shortGap(messages[first]?.number, messages[last]?.number);
+/**
+ * The numbers of all messages that are missing here. An earlier compaction may have left out the messages next to the range; the
+ * new mark replaces its mark.
+ */
+function missingNumbers(
+  { messages }: VisibleConversation,
+  { first, last }: TruncationRange,
+): readonly [from: number | undefined, to: number | undefined] {
+  const [before, behind] = [messages[first - 1], messages[last + 1]];
+  const joinsBefore = messages[first]?.isAfterGap === true && before !== undefined;
+  const joinsBehind = behind?.isAfterGap === true;
+  return [
+    joinsBefore ? before.number + 1 : messages[first]?.number,
+    joinsBehind ? behind.number - 1 : messages[last]?.number,
+  ];
+}
+
+function shortMark(conversation: VisibleConversation, range: TruncationRange): string {
+  return markTexts.shortGap(...missingNumbers(conversation, range));
 }
 
 function rangeText(
-  { messages }: VisibleConversation,
+  conversation: VisibleConversation,
   range: TruncationRange,
   what: string,
 ): string {
-  const { first, last } = range;
-  return markTexts.leftOutMessages(messages[first]?.number, messages[last]?.number, what);
+  return markTexts.leftOutMessages(...missingNumbers(conversation, range), what);
 }
 
 function tokensIn({ messages }: VisibleConversation, { first, last }: TruncationRange): number {

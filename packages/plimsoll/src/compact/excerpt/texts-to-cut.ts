@@ -52,6 +52,8 @@ const shortestText = 10;
 const surely = 1.2;
 /** A text that the agent wrote anew later is worth this share of what it would be worth otherwise. */
 const rewrittenWorth = 0.2;
+/** The agent's conclusions say more than the output that they are drawn from, so its words are worth this many times as much. */
+const agentWorth = 2;
 
 export function readSlots(conversation: VisibleConversation, reading: SlotReading): Slots {
   const { texts, utterances, spans, frame } = readTexts(conversation, reading);
@@ -70,7 +72,7 @@ export function readSlots(conversation: VisibleConversation, reading: SlotReadin
       ...text,
       mentions,
       unit: unitOf[text.place.message] ?? -1,
-      worth: text.later?.kind === "rewritten" ? rewrittenWorth : 1,
+      worth: worthOf(text, isOnlyTalk),
       mayLose: text.place.argument === undefined ? "anything" : "middle",
       least: leastPieces(text, {
         mentions,
@@ -86,6 +88,11 @@ export function readSlots(conversation: VisibleConversation, reading: SlotReadin
     ? new Map<number, readonly PieceName[]>()
     : outcomesOf(conversation, slots, { unitOf, headLength: reading.headLength });
   return { slots, mentionWeights, units: unitsOf(conversation, slots, outcomes) };
+}
+
+function worthOf({ voice, later }: PlacedText, isOnlyTalk: boolean): number {
+  if (voice === "agent" && !isOnlyTalk) return agentWorth;
+  return later?.kind === "rewritten" ? rewrittenWorth : 1;
 }
 
 interface Texts extends Utterances {

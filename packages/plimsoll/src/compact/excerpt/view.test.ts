@@ -366,7 +366,27 @@ describe("a conversation of work", () => {
     const first = await viewOf(before, 0.5);
     const second = await viewOf(first.conversation, 0.5);
     const third = await viewOf(second.conversation, 0.7);
-    for (const view of [first, second, third]) expectPromises({ ...view, before });
+    for (const view of [first, second, third]) {
+      expectPromises({ ...view, before });
+      expect(unanswered({ ...view, before })).toEqual([]);
+    }
+  });
+
+  test("shortened again and again, marks name every message that is missing there", async () => {
+    const long = seenFrom(work([], 60));
+    const first = await viewOf(long, 0.5);
+    const second = await viewOf(first.conversation, 0.5);
+    const marks = second.texts.filter(({ kind }) => kind === "mark").map(({ text }) => text);
+    const named = marks.flatMap((text) => {
+      const [, from, to = from] =
+        /^\[Plimsoll: #(\d+)(?:–#(\d+))? (?:is|are) left out/.exec(text) ?? [];
+      return from === undefined ? [] : [[Number(from), Number(to)] as const];
+    });
+    const shown = new Set(second.conversation.messages.map(({ number }) => number));
+    expect(named.length).toBeGreaterThan(0);
+    // Nothing is missing between a mark and the messages around it.
+    for (const [from = 0, to = 0] of named)
+      expect([from, to, shown.has(from - 1), shown.has(to + 1)]).toEqual([from, to, true, true]);
   });
 
   test("where messages are left out, a sentence says what happened there", async () => {

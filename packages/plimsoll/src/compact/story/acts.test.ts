@@ -80,6 +80,14 @@ describe("what came of a call", () => {
   });
 });
 
+test("what the user refused is told as refused, and a change before what only looked", () => {
+  const messages = [
+    ...shell("git log", "fix"),
+    ...shell("git commit -m fix", "No (tell Claude what to do differently)"),
+  ];
+  expect(told(messages)).toBe("ran `git commit -m fix` (the user refused it), `git log`");
+});
+
 describe("the acts of a conversation", () => {
   test("are the calls of the agent in order, with the numbers of their messages", () => {
     const acts = actsOf([user("go"), ...read("a.ts", ["x"]), assistant("so"), ...shell("ls", "a")]);
@@ -113,7 +121,7 @@ describe("a run of messages in one sentence", () => {
       ...read("b.ts", ["x"]),
       ...exchange("Edit", { file_path: "a.ts" }, "ok"),
     ];
-    expect(told(messages)).toBe("read a.ts, b.ts; ran `npm test` (failed); edited a.ts");
+    expect(told(messages)).toBe("edited a.ts; read a.ts, b.ts; ran `npm test` (failed)");
   });
 
   test("says the same thing once, and a failure and a success apart", () => {

@@ -16,6 +16,8 @@ export interface Act {
   readonly call: ToolCallPart;
   readonly deed: Deed;
   readonly outcome: CommandOutcome | undefined;
+  /** True if the user did not allow the call. */
+  readonly isRefused: boolean;
   /** What a failed call reported. */
   readonly error: string | undefined;
 }
@@ -36,14 +38,21 @@ export function readActs(
     return message.parts.flatMap((part): readonly Act[] => {
       const deed = part.kind === "tool-call" ? deedOf(part, effects) : undefined;
       if (part.kind !== "tool-call" || deed === undefined) return [];
-      const result = results.get(part);
-      const outcome = result === undefined ? undefined : outcomeOfDeed(result, deed);
-      const text = result?.content.map((one) => (one.kind === "text" ? one.text : "")).join("\n");
-      const isWrong = outcome !== undefined && outcome !== "ok";
-      const [error] = isWrong ? errorsIn((text ?? "").split("\n"), true) : [];
-      return [{ message: index, number, call: part, deed, outcome, error }];
+      return [{ message: index, number, call: part, deed, ...reportOf(results.get(part), deed) }];
     });
   });
+}
+
+function reportOf(
+  result: ToolResultPart | undefined,
+  deed: Deed,
+): Pick<Act, "outcome" | "isRefused" | "error"> {
+  if (result === undefined) return { outcome: undefined, isRefused: false, error: undefined };
+  const outcome = outcomeOfDeed(result, deed);
+  const text = result.content.map((one) => (one.kind === "text" ? one.text : "")).join("\n");
+  const isRefused = refusal.test(text);
+  const isReport = outcome !== "ok" && !isRefused;
+  return { outcome, isRefused, error: isReport ? errorsIn(text.split("\n"), true)[0] : undefined };
 }
 
 /** How a client begins the result of a call that its user did not allow. */
@@ -71,14 +80,14 @@ export function hasFailed({ outcome }: Act): boolean {
 
 const longestHappening = 170;
 
-/** What happened in a run of messages, in one sentence: `read a.ts, b.ts; ran npm test, which failed`. */
+/** What happened in a run of messages, in one sentence, changes first: `edited a.ts; ran npm test (failed)`. */
 export function happeningIn(acts: readonly Act[]): string {
   const byVerb = new Map<string, string[]>();
-  for (const act of acts) {
+  for (const act of acts.toSorted((one, other) => rankOf(one) - rankOf(other))) {
     const { deed } = act;
     const objects = byVerb.get(deed.verb) ?? [];
     byVerb.set(deed.verb, objects);
-    const object = hasFailed(act) ? storyTexts.failedCall(deed.object) : deed.object;
+    const object = objectOf(act);
     if (!objects.includes(object)) objects.push(object);
   }
   const phrases: string[] = [];
@@ -97,4 +106,14 @@ export function happeningIn(acts: readonly Act[]): string {
   }
   if (leftOut > 0) phrases.push(storyTexts.moreCalls(leftOut));
   return phrases.join("; ");
+}
+
+function rankOf({ deed }: Act): number {
+  return deed.isEffect ? 0 : 1;
+}
+
+function objectOf(act: Act): string {
+  const { object } = act.deed;
+  if (act.isRefused) return storyTexts.refusedCall(object);
+  return hasFailed(act) ? storyTexts.failedCall(object) : object;
 }

@@ -8,6 +8,7 @@ const act = (number: number, verb: string, object: string): Act => ({
   call: { kind: "tool-call", id: `call_${number}`, name: "tool", input: "{}" },
   deed: { verb, object, isEffect: true, key: `${verb} ${object}` },
   outcome: "ok",
+  isRefused: false,
   error: undefined,
 });
 const hidden = (): boolean => false;

@@ -96,6 +96,10 @@ function amountOf(verb: string, changes: readonly Change[]): string {
       return namesIn(changes);
     case "installed":
       return storyTexts.packages(changes.length);
+    case "removed":
+    case "moved":
+    case "copied":
+      return storyTexts.filesByCommands(changes.length);
     default:
       return storyTexts.changedFiles(changes.length, folderOf(changes));
   }

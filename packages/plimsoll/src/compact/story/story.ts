@@ -166,7 +166,7 @@ function openFailures(acts: readonly Act[], { isShown }: StoryTask): readonly It
   const recent = acts.slice(-recentActs);
   for (const act of recent) last.set(act.deed.key, act);
   return [...last.values()]
-    .filter((act) => hasFailed(act) && !isShown(act.message))
+    .filter((act) => hasFailed(act) && !act.isRefused && !isShown(act.message))
     .filter(
       ({ deed }) =>
         deed.isEffect || deed.verb === "called" || (deed.verb === "ran" && !isLooking(deed)),
