@@ -46,6 +46,7 @@ import {
   quoteUnanswered,
   type Room,
   type Strictness,
+  strictnesses,
 } from "./must-keep.ts";
 import { digestOf, withHandle } from "./notice-text.ts";
 import { type Change, type GoneRange, type RenderedChoice, render } from "./render-choice.ts";
@@ -57,7 +58,7 @@ const rounds = 8;
 const slack = { tokens: 8, share: 0.004 };
 
 /** Share of the room that the calls of one exchange may take, even if it is the newest one. */
-const largestCalls: Readonly<Record<Strictness, number>> = { usual: 0.5, least: 0.4 };
+const largestCalls: Readonly<Record<Strictness, number>> = { usual: 0.5, modest: 0.5, least: 0.4 };
 /** Tokens of the mark for a run of messages that is left out. */
 const gapTokens = { usual: 15, brief: 9, talk: 3 };
 /** Share of the room for sentences that say what happened where messages are left out. */
@@ -91,7 +92,7 @@ export const makeExcerpt: MakeExcerpt = async (conversation, goal) => {
     oversizedTokens: oversizedTokens(room),
   });
   let made: Excerpt | undefined;
-  for (const strictness of ["usual", "least"] as const) {
+  for (const strictness of strictnesses) {
     const choice = new Choice({
       ...slots,
       weights: slots.mentionWeights.weights,
@@ -223,6 +224,11 @@ async function placeRequests(
   while (isLastTry && made.left < 0 && quoted.length > 0) {
     reopen(choice, quoted.at(-1));
     quoted = quoted.slice(0, -1);
+    made = await write(quoted);
+  }
+  if (made.left < 0 && conversation.hasArchive && !isBrief(room)) {
+    // It does not fit either way, so no request needs to look open.
+    quoted = quoteUnanswered(choice, conversation, slots, room);
     made = await write(quoted);
   }
   return { quoted, made };

@@ -9,10 +9,11 @@ import { renderPieces } from "./text-pieces.ts";
 import { type PlacedSlot, type Slots, unitIndex } from "./texts-to-cut.ts";
 
 /**
- * "usual" keeps pieces generously. "least" keeps only the minimum, and is used if the pieces that "usual" keeps do not fit into
- * the excerpt.
+ * "usual" keeps pieces generously. "modest" keeps no more of the newest exchanges than of other recent ones, and "least" keeps only
+ * the minimum. Each is used if the pieces that must stay and the story do not fit with the one before.
  */
-export type Strictness = "usual" | "least";
+export const strictnesses = ["usual", "modest", "least"] as const;
+export type Strictness = (typeof strictnesses)[number];
 
 /** The newest exchanges stay up to a share of the history or a share of the excerpt's token budget, whichever is smaller. */
 const recent = { ofHistory: 0.105, ofRoom: 0.42 };
@@ -21,7 +22,7 @@ const recent = { ofHistory: 0.105, ofRoom: 0.42 };
  * coherent.
  */
 const wholeTail = 0.25;
-const usersShare = { usual: 0.31, least: 0.3 };
+const usersShare = { usual: 0.31, modest: 0.31, least: 0.3 };
 const importantShare = 0.85;
 /** The user's last message stays whole if it takes at most this share of the excerpt's token budget. */
 const lastWords = 0.5;
@@ -40,6 +41,7 @@ const charactersPerToken = 5;
  */
 const resultFloor = {
   usual: { ofResult: 0.45, ofRoom: 0.1, tokens: 8 },
+  modest: { ofResult: 0.4, ofRoom: 0.09, tokens: 4 },
   least: { ofResult: 0.4, ofRoom: 0.09, tokens: 4 },
 };
 /** Number of newest exchanges whose call arguments stay as they are. */
@@ -208,7 +210,7 @@ function keepNewest(
   const recentFrom = startOfRecent(conversation, room, { ...recent, ofRoom });
   for (let message = recentFrom; message < end; message++)
     for (const slot of open(message)) keepRecent(choice, slots, slot, room);
-  if (room.strictness === "least") return;
+  if (room.strictness !== "usual") return;
   // The story and the outcomes of requests come before more of the newest results.
   const reserve = isBrief(room) ? 0 : room.tokens * storyReserve;
   const left = (): number => Math.max(0, room.tokens - reserve - choice.tokens);
@@ -357,7 +359,11 @@ function keepRecent(
  * The estimated size of a text may be wrong. If a text is close to the limit, it is kept whole but counted as if it were cut.
  * `least` has no margin, because a margin could overfill the room.
  */
-const margins = { usual: { kept: 1.1, counted: 0.9 }, least: { kept: 1, counted: 1 } };
+const margins = {
+  usual: { kept: 1.1, counted: 0.9 },
+  modest: { kept: 1.1, counted: 0.9 },
+  least: { kept: 1, counted: 1 },
+};
 
 function isOversized(slot: PlacedSlot | undefined, room: Room, margin: number): boolean {
   const tokens = tokensOf(slot);
