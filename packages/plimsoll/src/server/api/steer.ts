@@ -1,6 +1,7 @@
 /** The routes of /api that change a session: undo, restore, checkpoint, pin, compact and reset. */
 
 import { z } from "zod";
+import { unitTypes } from "../../message/tag.ts";
 import type { Steering } from "../../session/steer/steer.ts";
 import { type Given, text, whole } from "../http/arguments.ts";
 import type { Route } from "../http/route-table.ts";
@@ -83,6 +84,31 @@ export const steerRoutes: readonly Route<ApiWorld>[] = [
       release === undefined
         ? steering.pin(session, { first, ...rest })
         : steering.release(session, { pin: release }),
+  ),
+  steer(
+    "tag",
+    "Says how important a message is (`priority`, `relevance`) or what it contains (`type`). Later tags replace earlier ones.",
+    z.strictObject({
+      message: whole("Number of the message in the log."),
+      priority: z
+        .literal([1, 2, 3])
+        .describe("1 is the highest priority: the message is taken out last.")
+        .optional(),
+      type: z
+        .enum(unitTypes)
+        .describe("The type of the text, which decides how it is shortened.")
+        .optional(),
+      relevance: z
+        .number()
+        .min(0)
+        .max(1)
+        .describe("From 0 to 1: how much the message has to do with the current task.")
+        .optional(),
+    }),
+    async (steering, session, { message, ...tag }) => {
+      await steering.tag(session, { message, tag });
+      return { message, ...tag };
+    },
   ),
   steer(
     "compact",

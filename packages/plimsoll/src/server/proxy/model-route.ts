@@ -182,7 +182,6 @@ async function receive(
   gateway: Gateway,
   { request, caller, body, route }: Receiving,
 ): Promise<ReceivedTurn | undefined> {
-  const switches = readSwitches(request.headers);
   const counting = {
     agent: gateway.agent,
     request,
@@ -190,6 +189,7 @@ async function receive(
     wire: wires[route.wire],
   };
   try {
+    const switches = readSwitches(request.headers);
     return await gateway.engine.receive({
       tenant: caller.tenant,
       provider: route.provider,

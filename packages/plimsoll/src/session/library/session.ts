@@ -4,6 +4,7 @@ import { errorMessage } from "../../message/error.ts";
 import type { PlimsollEvent, PlimsollEventType } from "../../message/event.ts";
 import type { JsonObject, JsonValue } from "../../message/json.ts";
 import type { Message, ToolCallPart } from "../../message/message.ts";
+import { checkTag, type MessageTag } from "../../message/tag.ts";
 import type { OwnAnswer } from "../../offload/own-tools.ts";
 import { eventOfObject } from "../../wire/format/sse.ts";
 import type { Answer, Wire } from "../../wire/format/wire.ts";
@@ -39,8 +40,10 @@ export type { WireOfProvider } from "./prepare.ts";
 /** Contract: one call at a time. Appended messages are stored with the next commit. */
 export interface Session {
   readonly id: string;
-  /** Appends a message in any wire format or in Plimsoll's neutral form. */
-  append(message: JsonObject | Message): Promise<void>;
+  /** Appends a message in any wire format or in Plimsoll's neutral form. The tag says how important it is, or what it contains. */
+  append(message: JsonObject | Message, tag?: MessageTag): Promise<void>;
+  /** Tags a message that is already in the log, by its number there. */
+  tag(message: number, tag: MessageTag): Promise<void>;
   prepare<Request = JsonObject>(options: PrepareOptions): Promise<PreparedTurn<Request>>;
   /** Call this with the provider's error if the provider rejected the request as too long. Send the returned turn instead. */
   overflowed<Request = JsonObject>(error: unknown): Promise<PreparedTurn<Request> | undefined>;
@@ -85,38 +88,17 @@ export function createSession(
   wireOfProvider: WireOfProvider,
   source: SessionSource,
 ): Session {
-  const { log, agent, priority } = source;
-  const knownWire = Object.values(wires).find(({ name }) => name === log.record.wire);
-  const state: SessionState = {
-    log,
-    ...(agent === undefined ? {} : { agent }),
-    ...(priority === undefined ? {} : { priority }),
-    pending: [],
-    sentMessages: [],
-    links: [],
-    messages: [],
-    sumsBefore: [nothing],
-    hasMarks: false,
-    wire: knownWire,
-    tip: undefined,
-    ruler: undefined,
-    totals: emptyTotals,
-    tools: undefined,
-    head: undefined,
-    offer: undefined,
-    open: undefined,
-    draft: undefined,
-    sent: undefined,
-    denial: undefined,
-  };
+  const { log } = source;
+  const state = firstState(source);
   const resumed = [...source.sentMessages];
   const steering = createSteering(context);
   const budget = createTurnBudget(context);
   return {
     id: log.record.id,
-    append: async (message) => {
-      state.pending.push(checkMessage(message));
+    append: async (message, tag) => {
+      state.pending.push({ message: checkMessage(message), tag: checkTag(tag) });
     },
+    tag: (message, tag) => steering.tag(log.record.id, { message, tag }),
     prepare: async <Request>(options: PrepareOptions) => {
       if (resumed.length > 0) await resume(context, state, resumed.splice(0));
       const prepared = await context.openTurns.during(() =>
@@ -164,6 +146,33 @@ export function createSession(
         if (event.session === log.record.id && event.type === type)
           handler(event as Parameters<typeof handler>[0]);
       }),
+  };
+}
+
+/** The state of a session before its first turn in this process. */
+function firstState({ log, agent, priority }: SessionSource): SessionState {
+  const knownWire = Object.values(wires).find(({ name }) => name === log.record.wire);
+  return {
+    log,
+    ...(agent === undefined ? {} : { agent }),
+    ...(priority === undefined ? {} : { priority }),
+    pending: [],
+    sentMessages: [],
+    links: [],
+    messages: [],
+    sumsBefore: [nothing],
+    hasMarks: false,
+    wire: knownWire,
+    tip: undefined,
+    ruler: undefined,
+    totals: emptyTotals,
+    tools: undefined,
+    head: undefined,
+    offer: undefined,
+    open: undefined,
+    draft: undefined,
+    sent: undefined,
+    denial: undefined,
   };
 }
 

@@ -31,6 +31,7 @@ import {
   storedDraft,
 } from "./draft-from-store.ts";
 import { checkRoom, type SteeredSize } from "./room.ts";
+import { type TagWish, tagMessage } from "./tag.ts";
 import { diffViews, type ViewDiff } from "./view-diff.ts";
 
 export interface Steered extends WindowNow {
@@ -69,6 +70,8 @@ export interface Steering {
     session: string,
     options: { readonly first: number; readonly last?: number; readonly branch?: string },
   ): Promise<Steered & { readonly id: number }>;
+  /** Says how important a message of the log is, or what it contains. */
+  tag(session: string, wish: TagWish): Promise<void>;
   /** Releases the pin with this id. */
   release(session: string, options: { readonly pin: number }): Promise<Steered>;
   compact(
@@ -130,6 +133,7 @@ export function createSteering(context: SteerContext): Steering {
         });
         return { ...(await steered(context, place, made)), id: made[0]?.seq ?? 0 };
       }),
+    tag: (session, wish) => one(session, () => tagMessage(context, session, wish)),
     release: (session, { pin }) =>
       one(session, async () => {
         const place = await at(session, await branchOf(context, session, pin));

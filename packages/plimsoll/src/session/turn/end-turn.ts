@@ -290,6 +290,7 @@ async function appendChoice(
     source: "answer",
     isComplete,
     at: now(),
+    priority: draft.who.priority,
   });
   return { tip, tokens: messages.reduce((sum, { message }) => sum + message.tokens, 0) };
 }

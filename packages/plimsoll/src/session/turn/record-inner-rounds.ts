@@ -38,6 +38,7 @@ export async function expandAnswer(
         source: "inner",
         isComplete: true,
         at: now(),
+        priority: draft.who.priority,
       });
       inner.push(tip.seq ?? 0);
       log.inner.set(tip.seq ?? 0, body);
