@@ -165,6 +165,10 @@ test.each([
     "context_config: { per_llm: [{ type: a, limit: 1, folow_default: true }] }",
     'did you mean "follow_default"?',
   ],
+  [
+    "context_config: { per_llm: [{ type: a, limit: 1, models: Phi-4 }] }",
+    "context_config.per_llm.0.models is wrong",
+  ],
   ["agent: { hard_block: high }", "agent.hard_block is wrong"],
   [
     "agent: { context_budget: all }",

@@ -52,7 +52,17 @@ const contextConfig = z.strictObject({
   per_llm: z
     .array(
       z.strictObject({
-        type: z.string().describe("A provider, a model, or `provider/model`."),
+        type: z
+          .string()
+          .describe(
+            "A provider, a model, or `provider/model`. With `models`, the name of the group.",
+          ),
+        models: z
+          .array(z.string().min(1))
+          .describe(
+            "The models of this type, as `model` or `provider/model`. A `*` stands for any characters. Upper and lower case do not matter.",
+          )
+          .optional(),
         limit: tokens.describe("The limit in tokens."),
         follow_default: z
           .boolean()

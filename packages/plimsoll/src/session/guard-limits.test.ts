@@ -254,6 +254,8 @@ describe("limits beside the window", () => {
   const agent = (name: string): Wishes => ({
     hints: { clientKey: "test:agent", agent: name, isCompacted: false },
   });
+  /** Document A: "type: local_14b", for example Qwen3-14B and Phi-4. */
+  const group = (models: readonly string[]) => ({ type: "local_14b", limit: 900, models });
   const kind = (limit: number, follow_default?: boolean) => ({
     type: "GPT-5.1",
     limit,
@@ -266,6 +268,24 @@ describe("limits beside the window", () => {
     ["another agent's", { min_limit: 500, per_agent: { scout: 800 } }, agent("cook"), LIMIT],
     ["below the floor", { min_limit: 700, per_agent: { scout: 100 } }, agent("scout"), 700],
     ["of a kind of model", { min_limit: 500, per_llm: [kind(900)] }, {}, 900],
+    [
+      "of a type with its models",
+      { min_limit: 500, per_llm: [group(["GPT-*", "Phi-4*"])] },
+      {},
+      900,
+    ],
+    [
+      "of a type with provider and model",
+      { min_limit: 500, per_llm: [group(["*/gpt-5.1"])] },
+      {},
+      900,
+    ],
+    [
+      "of a type of other models",
+      { min_limit: 500, per_llm: [group(["Phi-4*", "gpt"])] },
+      {},
+      LIMIT,
+    ],
     ["the default", { min_limit: 500, default_limit: 600, per_llm: [kind(900, true)] }, {}, 600],
     [
       "the lower one",
