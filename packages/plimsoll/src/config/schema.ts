@@ -83,10 +83,20 @@ const contextConfig = z.strictObject({
     .optional(),
   retry_policies: z
     .strictObject({
-      default: retryPolicy.describe("Policy for every tool.").optional(),
+      default: retryPolicy
+        .describe("Policy for every tool, and for requests of the proxy.")
+        .optional(),
       per_tool: z.record(z.string(), retryPolicy).describe("Policies for single tools.").optional(),
+      upstream: z
+        .enum(["auto", "always", "never"])
+        .describe(
+          "Whether the proxy asks a provider again that answers 429 or 5xx, before the client sees anything. It uses the policy `default`, and waits as long as the provider says (`retry-after`), up to the maximum. `auto`: only for clients that do not try again themselves, because two retry loops multiply. Default: `auto` if you set a policy `default`, otherwise `never`.",
+        )
+        .optional(),
     })
-    .describe("Retry policies for the library function `plimsoll.retrying`.")
+    .describe(
+      "Retry policies for the library function `plimsoll.retrying`, and for requests of the proxy.",
+    )
     .optional(),
 });
 

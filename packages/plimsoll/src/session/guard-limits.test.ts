@@ -94,7 +94,7 @@ describe.each(WIRES)("%s: what cannot fit", (wire) => {
       expectRefused(refused);
       expect(
         await plimsoll.store.errors({ session: refused.turn.session, limit: 9 }),
-      ).toMatchObject([{ code: "TOKEN_LIMIT_EXCEEDED" }]);
+      ).toMatchObject([{ code: "TOKEN_LIMIT_EXCEEDED" }, { code: "BREAKER_FAILED" }]);
       const events = await plimsoll.store.events({ after: 0, limit: 99 });
       expect(events.map(({ event }) => event)).toContainEqual(
         expect.objectContaining({
@@ -188,7 +188,7 @@ describe.each(WIRES)("%s: the last turn", (wire) => {
       expect(bodyOf(passed)).toMatchObject(choices[wire].none);
       expect(bodyOf(passed)["tools"]).toEqual([tool(wire)]);
       const errors = await plimsoll.store.errors({ session: passed.turn.session, limit: 9 });
-      expect(errors).toMatchObject([{ code: "RECOVERY_TRIGGERED" }]);
+      expect(errors).toMatchObject([{ code: "RECOVERY_TRIGGERED" }, { code: "BREAKER_FAILED" }]);
     }));
 
   test("behind results too, and only for this turn", () =>

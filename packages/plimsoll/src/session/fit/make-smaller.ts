@@ -25,6 +25,7 @@ import {
   type Guard,
 } from "../draft/projection.ts";
 import { rememberInSession } from "../log/log.ts";
+import { recordError } from "../log/report.ts";
 import { byComponent } from "../measure/calibrations.ts";
 import type { Target } from "../measure/target.ts";
 import type { Compaction, CompactionWorld, ProgressScale } from "./compaction.ts";
@@ -162,6 +163,7 @@ async function orRecovery(
 ): Promise<Tried> {
   if (!isOver(world, draft, tried, compacting)) return tried;
   rememberInSession(draft.log, { kind: "overflowed", at: world.now() });
+  reportBreaker(world, draft, tried, compacting);
   const reason = "The strategies could not make it fit.";
   const afresh = await startAfresh(world, draft, start, { compacting, reason });
   const { compaction } = afresh;
@@ -171,6 +173,20 @@ async function orRecovery(
   if (!isBetter) return tried;
   const failures = [...tried.compaction.failures, ...compaction.failures];
   return { ...afresh, compaction: { ...compaction, failures } };
+}
+
+/** Called once for each chain that failed, whatever `recovery_mode` does afterwards. */
+function reportBreaker(
+  world: CalibrationWorld,
+  draft: Draft,
+  { compaction: { sized, strategies } }: Tried,
+  { guard }: Compacting,
+): void {
+  const { projection, limit } = assessView(world, draft, sized, guard);
+  const { tokens } = projection;
+  const names = strategies.length === 0 ? "none" : [...new Set(strategies)].join(", ");
+  const message = "No strategy could make the request fit.";
+  recordError(draft, "BREAKER_FAILED", message, { tokens, limit, strategies: names });
 }
 
 /** Whether the request fits by Plimsoll's best estimate. */

@@ -90,4 +90,6 @@ export interface SentTurn {
   readonly fitted: Fitted;
   /** The inner rounds of the turn. The client does not know them. */
   readonly rounds?: KeptRounds | undefined;
+  /** Whether the "too long" that ends the turn was already reported. */
+  readonly isOverflowReported?: boolean;
 }
