@@ -23,6 +23,9 @@ export function ownLimitsOf(config: Config, who: WhoAsks): OwnLimits {
   const named = namedLimits(config, who);
   return {
     ...(contextBudget === "window" ? {} : { contextBudget }),
+    ...(config.agent?.output_in_budget === true
+      ? { outputInBudget: config.agent.max_output_tokens ?? "as asked" }
+      : {}),
     ...(named.length === 0 ? {} : { agentLimit: Math.max(floorOf(config), Math.min(...named)) }),
     ...(who.priority === undefined ? {} : { priority: who.priority }),
   };

@@ -185,6 +185,12 @@ export const configSchema = z.strictObject({
         )
         .optional(),
       max_output_tokens: tokens.describe("Tokens reserved for an answer.").optional(),
+      output_in_budget: z
+        .boolean()
+        .describe(
+          "Whether `context_budget` is for the answer too. With `true`, a request may use `context_budget` minus `max_output_tokens` (or minus the length that the request asks for, if you set none), but at least three quarters of the budget. Default: false, because the window has room for the answer beside the budget.",
+        )
+        .optional(),
       compact_trigger: share
         .describe(
           `Share of the limit at which a conversation is compacted. Default: ${usualThresholds.compact}.`,

@@ -326,6 +326,8 @@ describe("limits beside the window", () => {
 
   test("a budget over everything", async () => {
     expect(await limitFor({ agent: { context_budget: 1000 } })).toBe(1000);
+    const agentConfig = { context_budget: 1000, max_output_tokens: 100, output_in_budget: true };
+    expect(await limitFor({ agent: agentConfig })).toBe(900);
   });
 
   test.each(WIRES)("%s: an agent's conversation is cut from four fifths of its limit on", (wire) =>

@@ -49,6 +49,15 @@ const pinWish = z
     "To pin messages, send `first`, and `last` and `branch` if you like. To release a pin, send only `release`.",
   );
 
+const afresh = z.strictObject({
+  reason: text(500, "The reason for the fresh start. Default: Plimsoll's own words.").optional(),
+  task: text(
+    200,
+    "The task in your own words. The handover tells the model to continue this task.",
+  ).optional(),
+  branch,
+});
+
 export const steerRoutes: readonly Route<ApiWorld>[] = [
   steer(
     "undo",
@@ -128,17 +137,13 @@ export const steerRoutes: readonly Route<ApiWorld>[] = [
   steer(
     "reset",
     "Starts afresh: a handover replaces the conversation so far. If `recovery_mode` is not `fresh_start`, Plimsoll follows that setting instead.",
-    z.strictObject({
-      reason: text(
-        500,
-        "The reason for the fresh start. Default: the user asked for it.",
-      ).optional(),
-      task: text(
-        200,
-        "The task in your own words. The handover tells the model to continue this task.",
-      ).optional(),
-      branch,
-    }),
+    afresh,
     (steering, session, asked) => steering.reset(session, asked),
+  ),
+  steer(
+    "milestone",
+    "Says that a piece of work is finished. The next turn starts afresh, as after `reset`. Answers `{ branch }`.",
+    afresh,
+    (steering, session, asked) => steering.milestone(session, asked),
   ),
 ];

@@ -139,7 +139,9 @@ export function createSession(
     checkpoint: async (label = "") => (await steering.checkpoint(log.record.id, { label })).id,
     restore: (point) => steering.restore(log.record.id, point),
     compact: (options = {}) => steering.compact(log.record.id, options),
-    milestone: (options = {}) => steering.milestone(log.record.id, options),
+    milestone: async (options = {}) => {
+      await steering.milestone(log.record.id, options);
+    },
     reset: (options = {}) => steering.reset(log.record.id, options),
     on: (type, handler) =>
       context.bus.subscribe(({ event }) => {

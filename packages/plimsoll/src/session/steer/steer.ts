@@ -81,7 +81,10 @@ export interface Steering {
   /** Starts afresh: one handover replaces the conversation so far. */
   reset(session: string, options: ResetOptions & { readonly branch?: string }): Promise<Compacted>;
   /** Makes the next turn start afresh. */
-  milestone(session: string, options: ResetOptions & { readonly branch?: string }): Promise<void>;
+  milestone(
+    session: string,
+    options: ResetOptions & { readonly branch?: string },
+  ): Promise<{ readonly branch: string }>;
   /** The messages as the model sees them, and the size of the whole window. */
   view(session: string, branch?: string): Promise<ReadableView & WindowNow>;
   /** Compares the view at one point with the view at another point, or with the current view. */
@@ -167,6 +170,7 @@ export function createSteering(context: SteerContext): Steering {
         const options = task === undefined ? { reason } : { reason, task };
         remember(place.branch, { kind: "wants-recovery", ...options });
         await context.saver.save(place.log);
+        return { branch: place.branch.record.id };
       }),
     view: async (session, branch) => {
       const place = await at(session, branch);
