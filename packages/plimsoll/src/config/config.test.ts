@@ -218,6 +218,14 @@ test("an alias bomb is refused at once", () => {
   expect(() => parseConfig(lines.join("\n"), "bomb.yaml")).toThrowError(/not valid YAML/);
 });
 
+test("PLIMSOLL_DATABASE_URL is an error, and not a store somewhere else", () => {
+  const environment = { PLIMSOLL_DATA: folder, PLIMSOLL_DATABASE_URL: "postgres://db/plimsoll" };
+  expect(() => loadSettings({}, environment)).toThrowError(
+    /PLIMSOLL_DATABASE_URL is set, but Plimsoll does not support PostgreSQL yet/,
+  );
+  expect(loadSettings({}, { ...environment, PLIMSOLL_DATABASE_URL: "" }).data).toBe(folder);
+});
+
 test("flags win over environment, environment over file, file over default", () => {
   const file = join(folder, "c.yaml");
   writeFileSync(file, "server: { port: 1000, host: localhost }");

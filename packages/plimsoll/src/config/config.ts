@@ -39,6 +39,8 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Flags override the environment, the environment overrides the file, and the file overrides the defaults. */
 export function loadSettings(flags: Flags, environment: Environment): Settings {
+  if ((environment["PLIMSOLL_DATABASE_URL"] ?? "") !== "")
+    throw noDatabaseUrl("PLIMSOLL_DATABASE_URL");
   const data = flags.data ?? environment["PLIMSOLL_DATA"] ?? usualData();
   const named = flags.config ?? environment["PLIMSOLL_CONFIG"];
   const file =
@@ -62,6 +64,13 @@ function usualData(): string {
   throw new PlimsollError(
     "CONFIG_INVALID",
     "Plimsoll does not know your home folder, because HOME is empty. Set HOME, or choose a data folder with --data.",
+  );
+}
+
+/** Without this error, the data would be somewhere else than the user believes. */
+export function noDatabaseUrl(name: string): PlimsollError {
+  return invalid(
+    `${name} is set, but Plimsoll does not support PostgreSQL yet. Remove it; Plimsoll then keeps its data in SQLite, in the data folder.`,
   );
 }
 

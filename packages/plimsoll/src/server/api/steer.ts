@@ -80,6 +80,20 @@ export const steerRoutes: readonly Route<ApiWorld>[] = [
     (steering, session, asked) => steering.restore(session, asked),
   ),
   steer(
+    "fork",
+    "Makes a new session from this one, or from a point of it. Answers `{ id, from, messages, last }`. Name the point by `message`, `checkpoint`, `seq` or `at`. Default: the newest message.",
+    z.strictObject({
+      message: whole(
+        "Number of the message in the log after which the new session begins.",
+      ).optional(),
+      checkpoint: text(100, "Id of a checkpoint, such as `cp_7`.").optional(),
+      seq: whole("Number of an edit.").optional(),
+      at: whole("A time, in milliseconds since 1970.").optional(),
+      branch,
+    }),
+    (steering, session, asked) => steering.fork(session, asked),
+  ),
+  steer(
     "checkpoint",
     "Makes a checkpoint, to which `restore` can go back. Answers `{ id }`.",
     z.strictObject({ label: text(500, "A name for the checkpoint.").optional(), branch }),

@@ -21,6 +21,7 @@ import type { Saved } from "../log/save.ts";
 import { emptyTotals } from "../measure/preamble.ts";
 import type { CompactOptions } from "../steer/compact-now.ts";
 import type { SteerContext } from "../steer/draft-from-store.ts";
+import type { ForkPoint } from "../steer/fork.ts";
 import { type Compacted, createSteering, type ResetOptions, type Steered } from "../steer/steer.ts";
 import type { TurnContext } from "../turn/context.ts";
 import { type AnsweredCall, answerCall } from "./answer-call.ts";
@@ -62,6 +63,8 @@ export interface Session {
   checkpoint(label?: string): Promise<string>;
   restore(point: RestorePoint): Promise<Steered>;
   compact(options?: CompactOptions): Promise<Compacted>;
+  /** Makes a new session from this one, or from a point of it, and returns its id. `plimsoll.session(id)` opens it. */
+  fork(point?: ForkPoint): Promise<string>;
   /** Call this when a piece of work is finished. The next turn then starts afresh, with a handover. */
   milestone(options?: ResetOptions): Promise<void>;
   /** Starts afresh now. */
@@ -138,6 +141,7 @@ export function createSession(
     undo: (edit) => steering.undo(log.record.id, edit === undefined ? {} : { edit }),
     checkpoint: async (label = "") => (await steering.checkpoint(log.record.id, { label })).id,
     restore: (point) => steering.restore(log.record.id, point),
+    fork: async (point = {}) => (await steering.fork(log.record.id, point)).id,
     compact: (options = {}) => steering.compact(log.record.id, options),
     milestone: async (options = {}) => {
       await steering.milestone(log.record.id, options);
