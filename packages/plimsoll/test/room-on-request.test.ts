@@ -8,6 +8,7 @@ import type { JsonObject } from "./harness/json.ts";
 import { type Asked, ask, bodyOf } from "./harness/raw-client.ts";
 import { OWNER_TOKEN, type Service, startService } from "./harness/service.ts";
 import { startUpstream, type Upstream } from "./harness/upstream.ts";
+import { eventually } from "./harness/waiting.ts";
 import { prose } from "./harness/words.ts";
 
 let upstream: Upstream;
@@ -95,6 +96,13 @@ test("compact_context makes room at any fill, in the middle of a turn", async ()
   expect(asked.answer).toContain("Done.");
   expect(sent).toHaveLength(2);
   const result = /Compacted: (\d+) → (\d+) tokens/.exec(sent[1] ?? "");
+  const receipts = await eventually(5_000, "the receipt", async () => {
+    const { items } = await service.api<{ items: readonly JsonObject[] }>(
+      `/api/sessions/${asked.sessionId}/receipts`,
+    );
+    return items.length === 0 ? undefined : JSON.stringify(items);
+  });
+  expect(receipts).toContain('"reason":"asked"');
   expect(Number(result?.[2]), sent[1]?.slice(-600)).toBeLessThan(Number(result?.[1]) * 0.8);
 });
 

@@ -10,7 +10,7 @@ import type { Strategy } from "../../message/strategy.ts";
 import type { Session } from "../library/session.ts";
 import type { PreparedTurn } from "../library/state.ts";
 import { emptyLog, remember, rememberInSession, type SessionLog, startBranch } from "../log/log.ts";
-import { mustRecover } from "./when-to-recover.ts";
+import { afreshDue } from "./when-to-recover.ts";
 
 const open: Engine[] = [];
 afterEach(async () => {
@@ -142,7 +142,7 @@ describe("when a turn is to start afresh", () => {
     ["many long ago", [200, 190, 180, 170], false],
   ])("%s", (_, minutesAgo, isWanted) => {
     const log = logWith(...minutesAgo);
-    const reason = mustRecover(log, branchOf(log), now);
+    const reason = afreshDue(log, branchOf(log), now)?.reason;
     expect(reason !== undefined).toBe(isWanted);
     if (isWanted) expect(reason).toContain("3 overflows");
   });
@@ -152,7 +152,7 @@ describe("when a turn is to start afresh", () => {
     expect(log.memory.overflows.length).toBeLessThanOrEqual(16);
     const branch = branchOf(log);
     remember(branch, { kind: "wants-recovery", reason: "By wish." });
-    expect(mustRecover(log, branch, now)).toBe("By wish.");
+    expect(afreshDue(log, branch, now)?.reason).toBe("By wish.");
   });
 });
 

@@ -293,7 +293,8 @@ function innerSegments(
 
 function gapUnit({ nodes, scale }: Place, { first, last, text, edit }: Gap): WindowUnit {
   const own = nodes.slice(first, last + 1);
-  const tokens = shownTokens(edit.tokensAfter, scale);
+  // Messages that left no mark behind are not in the window at all.
+  const tokens = text === "" ? 0 : shownTokens(edit.tokensAfter, scale);
   const handle = handleIn([edit]);
   return {
     id: `e${edit.seq}`,
