@@ -169,6 +169,10 @@ test.each([
     "context_config: { per_llm: [{ type: a, limit: 1, models: Phi-4 }] }",
     "context_config.per_llm.0.models is wrong",
   ],
+  [
+    "providers: { openai: { models: { x: { reasoning: true } } } }",
+    'unknown key "reasoning" in providers.openai.models.x: remove it; the keys here are contextWindow,',
+  ],
   ["agent: { hard_block: high }", "agent.hard_block is wrong"],
   [
     "agent: { context_budget: all }",

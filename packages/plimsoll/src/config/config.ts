@@ -154,8 +154,22 @@ function unknownKey(file: string, path: readonly PropertyKey[], key: string): Pl
   const known = knownKeys(path);
   const nearest = known.toSorted((left, right) => distance(key, left) - distance(key, right))[0];
   const place = path.length === 0 ? "" : ` in ${path.join(".")}`;
-  const advice = nearest === undefined ? "remove it" : `did you mean "${nearest}"?`;
+  const isMeant = nearest !== undefined && isNear(key, nearest);
+  const advice = isMeant ? `did you mean "${nearest}"?` : othersThan(known);
   return invalid(`${file}: unknown key "${key}"${place}: ${advice}`);
+}
+
+/** A word with up to a third of other letters, or one that is the beginning of the other. */
+function isNear(key: string, known: string): boolean {
+  const [one, other] = [key.toLowerCase(), known.toLowerCase()];
+  const mistakes = Math.max(2, Math.floor(Math.min(one.length, other.length) / 3));
+  const isBeginning = Math.min(one.length, other.length) > 3;
+  if (isBeginning && (one.startsWith(other) || other.startsWith(one))) return true;
+  return distance(one, other) <= mistakes;
+}
+
+function othersThan(known: readonly string[]): string {
+  return known.length === 0 ? "remove it" : `remove it; the keys here are ${known.join(", ")}.`;
 }
 
 /** The keys that the schema allows at a path. A record allows any key, so the search continues with the schema of its values. */
