@@ -82,14 +82,14 @@ export async function runCompactSession(
 }
 
 /** Reads the point that the user typed: cp_7 is a checkpoint, 7 is an edit, and anything else is a time. */
-function pointOf(text: string, also = ""): RestorePoint {
+function pointOf(text: string, purpose = "to restore", also = ""): RestorePoint {
   if (text.startsWith("cp_")) return { checkpoint: text };
   if (/^\d{1,9}$/.test(text)) return { seq: Number(text) };
   const at = Date.parse(text);
   if (!Number.isNaN(at)) return { at };
   throw new PlimsollError(
     "USAGE",
-    `"${text}" is no point of a session. Give ${also}a checkpoint (cp_7), the number of an edit, or a time.`,
+    `"${text}" is not a point ${purpose}. Give ${also}a checkpoint (cp_7), the number of an edit, or a time.`,
   );
 }
 
@@ -128,7 +128,9 @@ export async function runFork(
 /** #17 is a message. Everything else is a point to restore. */
 function forkPointOf(text: string): ForkPoint {
   const message = /^#(\d{1,15})$/.exec(text)?.[1];
-  return message === undefined ? pointOf(text, "a message (#17), ") : { message: Number(message) };
+  return message === undefined
+    ? pointOf(text, "to fork from", "a message (#17), ")
+    : { message: Number(message) };
 }
 
 async function steer<T>(

@@ -6,12 +6,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, expect, test } from "vitest";
-import { diceOf } from "../demo/dice.ts";
-import { openPlimsoll } from "../src/index.ts";
-import { childEnvironment } from "./harness/child-environment.ts";
-import { prose } from "./harness/words.ts";
+import { diceOf } from "../../demo/dice.ts";
+import { openPlimsoll } from "../../src/index.ts";
+import { childEnvironment } from "../harness/child-environment.ts";
+import { prose } from "../harness/words.ts";
 
-const program = fileURLToPath(new URL("../bin/plimsoll.mjs", import.meta.url));
+const program = fileURLToPath(new URL("../../bin/plimsoll.mjs", import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), "plimsoll-embedder-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
