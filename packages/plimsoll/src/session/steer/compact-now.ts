@@ -124,20 +124,23 @@ function overUndone(strategy: Strategy): Strategy {
 
 /** The share of everything except the head that stays, if somebody asks for a compaction while the window has room. */
 const askedShare = 0.6;
+/** The usual goal is enough if the request is then at most this share of what it was. */
+const enoughShare = 0.9;
 
 /**
- * Somebody who asks for a compaction wants room, however full the window is. If nothing was said since the last compaction, asking
- * again does not take out more.
+ * Somebody who asks for a compaction wants room, however full the window is. If nothing was asked since the last compaction,
+ * another one takes out no more.
  */
 function askedGoal({ limit, head, now }: Omit<Room, "scale">, isCompacted: boolean): number {
   const usual = usualGoal(limit, head);
-  return isCompacted ? usual : Math.min(usual, head + Math.max(0, now - head) * askedShare);
+  if (isCompacted || usual <= now * enoughShare) return usual;
+  return Math.min(usual, head + Math.max(0, now - head) * askedShare);
 }
 
 function isJustCompacted({ view, lastTurn }: StoredPlace): boolean {
   const takesOut = new Set<Edit["action"]["kind"]>(["replace", "remove", "fold"]);
   const last = view.edits.findLast(({ action }) => takesOut.has(action.kind));
-  return last !== undefined && last.at > (lastTurn?.endedAt ?? 0);
+  return last !== undefined && last.at >= (lastTurn?.startedAt ?? 0);
 }
 
 interface Applying {
