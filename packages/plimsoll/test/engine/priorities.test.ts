@@ -85,6 +85,56 @@ describe("priority 1 is taken out last", () => {
   });
 });
 
+describe("the caller's word replaces Plimsoll's guess", () => {
+  test("plan_ref is kept verbatim, whatever the text looks like", async () => {
+    const order = ["content_type_chunking"] as const;
+    const chain: Config = { context_config: { breaking_strategy: { chain_order: [...order] } } };
+    const kept = async (tag: Tag): Promise<boolean> => {
+      const session = await (await fresh(chain)).session();
+      for (const [at, words] of [
+        WHOLE,
+        prose(diceOf(7), 2_400),
+        prose(diceOf(8), 2_400),
+      ].entries()) {
+        await session.append({ role: "user", content: `Number ${at}.` });
+        await session.append({ role: "assistant", content: words }, at === 0 ? tag : undefined);
+        await session.append({ role: "user", content: "Go on." });
+        await session.prepare({ target: "anthropic/small", cacheMarks: false });
+        await session.commit(answer);
+      }
+      await session.compact({ budget: 3_500 });
+      await session.append({ role: "user", content: "And now?" });
+      const { request } = await session.prepare({ target: "anthropic/small", cacheMarks: false });
+      return JSON.stringify(request).includes(WHOLE_AS_SENT);
+    };
+    expect(await kept({ type: "plan_ref" })).toBe(true);
+    expect(await kept({ type: "log" })).toBe(false);
+  });
+
+  test("relevance decides which units are discarded", async () => {
+    const chain: Config = {
+      context_config: { breaking_strategy: { chain_order: ["discard_low_rel"] } },
+    };
+    const kept = async (relevance: number): Promise<boolean> => {
+      const session = await (await fresh(chain)).session();
+      const random = diceOf(6);
+      for (let turn = 0; turn < 10; turn++) {
+        const words = turn === 4 ? WHOLE : prose(random, 300);
+        await session.append({ role: "user", content: words }, turn === 4 ? { relevance } : {});
+        await session.prepare({ target: "anthropic/small", cacheMarks: false });
+        await session.commit(answer);
+      }
+      const { tokensBefore } = await session.compact({ budget: 2_700 });
+      expect(tokensBefore).toBeGreaterThan(2_700);
+      await session.append({ role: "user", content: "And now?" });
+      const { request } = await session.prepare({ target: "anthropic/small", cacheMarks: false });
+      return JSON.stringify(request).includes(WHOLE_AS_SENT);
+    };
+    expect(await kept(1)).toBe(true);
+    expect(await kept(0)).toBe(false);
+  });
+});
+
 test("a tag of a message in the log survives a restart", async () => {
   const data = join(folder, "restart");
   const first = await fresh({}, data);
