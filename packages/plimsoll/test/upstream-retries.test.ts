@@ -140,16 +140,17 @@ test("a client that leaves while Plimsoll waits ends the turn", async () => {
   await eventually(5_000, "the first attempt", async () => received[0]);
   leaving.abort();
   await asked.catch(() => undefined);
-  const { items } = await patient.api<{ items: readonly { id: string; clientKey?: string }[] }>(
-    "/api/sessions",
-  );
-  const session = items.find(({ clientKey }) => clientKey === "plimsoll:leaving")?.id ?? "";
-  const status = await eventually(5_000, "the end of the turn", async () => {
-    const turns = await patient.api<{ items: readonly JsonObject[] }>(
-      `/api/sessions/${session}/turns`,
+  // The session is stored with the end of its first turn.
+  const session = await eventually(5_000, "the session", async () => {
+    const { items } = await patient.api<{ items: readonly { id: string; clientKey?: string }[] }>(
+      "/api/sessions",
     );
-    return turns.items[0]?.["status"];
+    return items.find(({ clientKey }) => clientKey === "plimsoll:leaving")?.id;
   });
+  const turns = await patient.api<{ items: readonly JsonObject[] }>(
+    `/api/sessions/${session}/turns`,
+  );
+  const status = turns.items[0]?.["status"];
   expect(status).toBe("aborted");
   expect(received).toHaveLength(1);
 });
