@@ -42,7 +42,7 @@ beforeAll(async () => {
   const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const providers = { anthropic: { baseUrl }, openai: { baseUrl: `${baseUrl}/v1` } };
   // The policy of document A, in hundredths of its seconds.
-  const usual = { max_attempts: 3, backoff_base_seconds: 0.05, max_delay_seconds: 0.6 };
+  const usual = { max_attempts: 3, backoff_base_seconds: 0.05, max_delay_seconds: 2 };
   const config = { providers, own_tools: "first-request" };
   patient = await startService({
     upstreams: {},
@@ -103,7 +103,7 @@ test("after three attempts the client gets the provider's own answer", async () 
 test("retry-after is respected, up to the maximum", async () => {
   answers = [{ status: 429, headers: { "retry-after": "3600" } }];
   expect((await hail(patient)).status).toBe(200);
-  expect(patient.stderr).toContain("The upstream answered 429. Plimsoll asks it again in 0.6 s");
+  expect(patient.stderr).toContain("The upstream answered 429. Plimsoll asks it again in 2 s");
 });
 
 describe("the first answer is final", () => {
@@ -132,7 +132,7 @@ describe("the first answer is final", () => {
 });
 
 test("a client that leaves while Plimsoll waits ends the turn", async () => {
-  answers = [{ status: 429, headers: { "retry-after": "0.6" } }, { status: 429 }];
+  answers = [{ status: 429, headers: { "retry-after": "2" } }, { status: 429 }];
   const leaving = new AbortController();
   const body = bodyOf("anthropic", [{ role: "user", content: "Never mind." }]);
   const headers = { "x-plimsoll-session": "leaving" };
