@@ -3,6 +3,7 @@
 import type { Config } from "./config/schema.ts";
 import { PlimsollError } from "./message/error.ts";
 import type { JsonObject } from "./message/json.ts";
+import { checkPriority } from "./message/tag.ts";
 import { decodeMessage } from "./session/draft/encode.ts";
 import {
   createSession,
@@ -10,7 +11,7 @@ import {
   type SessionContext,
   type WireOfProvider,
 } from "./session/library/session.ts";
-import { pathTo, type SessionLog } from "./session/log/log.ts";
+import { pathTo, rememberInSession, type SessionLog } from "./session/log/log.ts";
 import type { Store } from "./store/store.ts";
 import type { Wire } from "./wire/format/wire.ts";
 import { wires } from "./wire/wires.ts";
@@ -18,7 +19,8 @@ import { wires } from "./wire/wires.ts";
 export interface SessionOptions {
   readonly agent?: string;
   /**
-   * 1 is the highest priority. A session with priority 1 has a limit that is a fifth higher, and its messages are taken out last.
+   * 1 is the highest priority. A session with priority 1 has a limit that is a fifth higher. Messages that are appended without a
+   * priority of their own get this one. It stays the same if the session is opened again.
    */
   readonly priority?: 1 | 2 | 3;
 }
@@ -53,10 +55,12 @@ function wireOfProvider(config: Config): WireOfProvider {
 export async function newSession(
   context: SessionContext,
   config: Config,
-  { agent, priority }: SessionOptions,
+  { agent, priority: given }: SessionOptions,
 ): Promise<Session> {
+  const priority = given === undefined ? undefined : checkPriority(given, "`priority`");
   const named = agent === undefined ? {} : { agent };
   const log = context.sessions.create({ tenant: libraryTenant, wire: "", ...named });
+  if (priority !== undefined) rememberInSession(log, { kind: "opened", priority });
   return createSession(context, wireOfProvider(config), {
     log,
     sentMessages: [],
@@ -83,10 +87,12 @@ export async function resumeSession(
     );
   }
   const { agent } = log.record;
+  const { priority } = log.memory;
   return createSession(context, wireOfProvider(config), {
     log,
     sentMessages: await readMessages(context.store, log),
     ...(agent === undefined ? {} : { agent }),
+    ...(priority === undefined ? {} : { priority }),
   });
 }
 

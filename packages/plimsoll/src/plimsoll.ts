@@ -1,5 +1,6 @@
 /** The library: the part of Plimsoll that other programs see. It runs on the same engine as the proxy. */
 
+import { noDatabaseUrl } from "./config/config.ts";
 import { retrying, retryPolicyOf } from "./config/retry.ts";
 import type { Config } from "./config/schema.ts";
 import { refuseSessionSummariser } from "./config/summariser.ts";
@@ -73,6 +74,8 @@ export interface Plimsoll {
 }
 
 export async function openPlimsoll(options: PlimsollOptions = {}): Promise<Plimsoll> {
+  const { databaseUrl } = options as { readonly databaseUrl?: unknown };
+  if (databaseUrl !== undefined) throw noDatabaseUrl("databaseUrl");
   refuseSessionSummariser(options.config?.summariser);
   const engine = await openEngine(options);
   const plimsoll: Plimsoll = {

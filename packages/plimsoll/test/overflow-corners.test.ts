@@ -3,12 +3,13 @@
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { diceOf } from "../demo/dice.ts";
 import { type JsonObject, WIRES, type Wire } from "./harness/json.ts";
+import { figure } from "./harness/metrics-page.ts";
 import { overflowBody } from "./harness/overflow.ts";
 import { ask, bodyOf } from "./harness/raw-client.ts";
-import { readEdits, type Service, startService } from "./harness/service.ts";
+import { OWNER_TOKEN, readEdits, type Service, startService } from "./harness/service.ts";
 import { outputLimit, providersAt } from "./harness/wires.ts";
 import { prose } from "./harness/words.ts";
 
@@ -188,6 +189,44 @@ test.each([
   expect(asked.answer).toContain("Aye.");
   expect(received).toHaveLength(2);
   expect((received[1] ?? "").length).toBeLessThan((received[0] ?? "").length * 0.9);
+});
+
+const overflowFigure = 'plimsoll_overflows_total{retried="false"}';
+
+async function overflows(): Promise<number> {
+  const response = await fetch(`${service.url}/metrics`, {
+    headers: { authorization: `Bearer ${OWNER_TOKEN}` },
+  });
+  const page = await response.text();
+  return page.includes(overflowFigure) ? figure(page, overflowFigure) : 0;
+}
+
+describe.each(WIRES)("%s", (wire) => {
+  const rejected = overflowBody(wire, {
+    inputTokens: 9_001,
+    maxOutputTokens: 0,
+    windowTokens: 9_000,
+  });
+
+  test.each([
+    ["refused", { status: 400, body: JSON.stringify(rejected) }],
+    ["inside an answer that says 200", { body: JSON.stringify(rejected) }],
+  ] as const)(
+    "one rejection by a provider is one record, one event and one count: %s",
+    async (name, said) => {
+      const before = await overflows();
+      answers = [said, said, said, said];
+      const question = [{ role: "user", content: "Nothing can be taken out of this." }];
+      const { sessionId, answer } = await send(wire, question, `once-${wire}-${name.length}`);
+      expect(answer).toBe(said.body);
+      const { items } = await service.api<{ items: JsonObject[] }>(
+        `/api/errors?session=${sessionId}`,
+      );
+      const rejections = items.filter(({ code }) => code === "TOKEN_LIMIT_EXCEEDED");
+      expect(rejections).toHaveLength(received.length);
+      expect((await overflows()) - before).toBe(1);
+    },
+  );
 });
 
 test("what a provider says to one tenant is no other tenant's business", async () => {

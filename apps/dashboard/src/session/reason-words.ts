@@ -16,6 +16,12 @@ const words: Readonly<Record<string, string>> = {
   schema: "tool schemas took too much",
   final: "the request had to be smaller",
   refuse: "the request had to be smaller",
+  "too long": "the provider said that the request was too long",
+  "no room": "the provider had no room left in the last turn",
+  asked: "the model asked for room",
+  exhausted: "the strategies could not make the request fit",
+  milestone: "a milestone was reached",
+  overflows: "there were too many overflows within an hour",
   "by hand": "by hand",
   reset: "a fresh start by hand",
 };

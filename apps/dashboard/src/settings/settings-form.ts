@@ -27,6 +27,8 @@ export interface AgentLimitRow {
 export interface LlmLimitRow {
   readonly key: string;
   readonly type: string;
+  /** The models of a group. They can be changed only in the file, so they stay as they are. */
+  readonly models?: readonly string[] | undefined;
   readonly limit: string;
   readonly followDefault: boolean;
 }
@@ -70,9 +72,10 @@ export function formOf({
       name,
       limit: String(limit),
     })),
-    llms: limits.per_llm.map(({ type, limit, follow_default: followDefault }, index) => ({
+    llms: limits.per_llm.map(({ type, models, limit, follow_default: followDefault }, index) => ({
       key: `l${index}`,
       type,
+      ...(models === undefined ? {} : { models }),
       limit: String(limit),
       followDefault,
     })),
@@ -132,8 +135,9 @@ function limitsOf(form: SettingsForm): LimitSettings {
     per_agent: Object.fromEntries(
       form.agents.map(({ name, limit }) => [name.trim(), Number(limit)]),
     ),
-    per_llm: form.llms.map(({ type, limit, followDefault }) => ({
+    per_llm: form.llms.map(({ type, models, limit, followDefault }) => ({
       type: type.trim(),
+      ...(models === undefined ? {} : { models }),
       limit: Number(limit),
       follow_default: followDefault,
     })),

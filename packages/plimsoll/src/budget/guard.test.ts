@@ -110,6 +110,16 @@ describe("after everything was tried", () => {
   );
 });
 
+test("document C: EffectiveWindow() is Total - MaxOutputTokens, with output_in_budget", () => {
+  const target = targetOf(200_000, 8_192, 32_000);
+  const own = { contextBudget: 100_000 };
+  expect(effectiveLimit(target, own)).toBe(100_000);
+  expect(effectiveLimit(target, { ...own, outputInBudget: 4_096 })).toBe(95_904);
+  expect(effectiveLimit(target, { ...own, outputInBudget: "as asked" })).toBe(75_000);
+  expect(effectiveLimit(target, { ...own, outputInBudget: 4_096, agentLimit: 5_000 })).toBe(5_000);
+  expect(effectiveLimit(target, { outputInBudget: 4_096 })).toBe(159_808);
+});
+
 test("the lowest limit holds; the highest priority gets a fifth more, never more than the window", () => {
   const target = targetOf(10_000, 1000, 1000);
   expect(effectiveLimit(target)).toBe(8000);

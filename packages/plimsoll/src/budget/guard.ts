@@ -20,6 +20,11 @@ export interface OwnLimits {
    * Undefined: only the window limits a request.
    */
   readonly contextBudget?: number | "auto";
+  /**
+   * Set if `contextBudget` is for the answer too: the room for the answer, in tokens, or "as asked" for the length that the request
+   * asks for. At most a quarter of the budget is kept free.
+   */
+  readonly outputInBudget?: number | "as asked";
   /** Limit for the agent or for the type of model. If it is set, compaction starts at the warning threshold. */
   readonly agentLimit?: number;
   /** Priority 1 is the highest. It raises the agent's limit by a fifth, but never above the window. */
@@ -150,14 +155,27 @@ function filledOf({ tokens, head }: Projection, limit: number, usualLimit: numbe
 
 /** The lowest of the limits that apply in addition to the window. Undefined if only the window limits a request. */
 export function budgetOf(
-  limit: Parameters<typeof usualBudget>[0],
-  { contextBudget, agentLimit, priority }: OwnLimits,
+  limit: Parameters<typeof usualBudget>[0] & Pick<Limit, "maxOutput">,
+  own: OwnLimits,
 ): number | undefined {
+  const { contextBudget, agentLimit, priority } = own;
   const bonus = priority === 1 ? priorityBonus : 1;
   const raised = agentLimit === undefined ? undefined : Math.floor(agentLimit * bonus);
-  if (contextBudget === "auto") return raised ?? usualBudget(limit);
-  if (contextBudget === undefined || raised === undefined) return contextBudget ?? raised;
-  return Math.min(contextBudget, raised);
+  if (contextBudget === "auto") return raised ?? besideAnswer(usualBudget(limit), limit, own);
+  const budget = besideAnswer(contextBudget, limit, own);
+  if (budget === undefined || raised === undefined) return budget ?? raised;
+  return Math.min(budget, raised);
+}
+
+/** The part of a budget that a request may use, if the budget is also for the answer. */
+function besideAnswer(
+  budget: number | undefined,
+  { maxOutput }: Pick<Limit, "maxOutput">,
+  { outputInBudget }: OwnLimits,
+): number | undefined {
+  if (budget === undefined || outputInBudget === undefined) return budget;
+  const output = outputInBudget === "as asked" ? maxOutput : outputInBudget;
+  return budget - reserveOf(output, budget);
 }
 
 /** True if the size of the window is unknown and no other limit is set. Nothing is then too long until the provider says so. */

@@ -332,6 +332,33 @@ function addTimeTravel(root: Command): void {
       (await import("./commands/steer.ts")).runUndo(session, flags),
     );
 
+  example(withData(root.command("fork")), "plimsoll fork ses_… '#17'")
+    .description("make a new session from a session, or from a point of it")
+    .argument("[session]", "session id (default: the newest session)")
+    .argument(
+      "[point]",
+      "a message (#17), a checkpoint, the number of an edit, or a time (default: the newest message)",
+    )
+    .option("--branch <id>", "branch to fork (default: the branch of the last request)")
+    .option("--json", "as JSON")
+    .action(async (session: string | undefined, point: string | undefined, flags: Flags) =>
+      (await import("./commands/steer.ts")).runFork(session, point, flags),
+    );
+
+  example(withData(root.command("diff")), "plimsoll diff ses_… --from cp_7")
+    .description("compare what the model saw at two points of a session")
+    .argument("[session]", "session id (default: the newest session)")
+    .option(
+      "--from <point>",
+      "a checkpoint or the number of an edit (default: before the first edit)",
+    )
+    .option("--to <point>", "a checkpoint or the number of an edit (default: now)")
+    .option("--branch <id>", "branch (default: the branch of the last request)")
+    .option("--json", "as JSON")
+    .action(async (session: string | undefined, flags: Flags) =>
+      (await import("./commands/diff.ts")).runDiff(session, flags),
+    );
+
   example(withData(root.command("restore")), "plimsoll restore cp_7")
     .description("show the model an earlier view again, plus all messages since then")
     .argument("<point>", "a checkpoint, the number of an edit, or a time")

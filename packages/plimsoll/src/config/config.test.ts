@@ -165,6 +165,14 @@ test.each([
     "context_config: { per_llm: [{ type: a, limit: 1, folow_default: true }] }",
     'did you mean "follow_default"?',
   ],
+  [
+    "context_config: { per_llm: [{ type: a, limit: 1, models: Phi-4 }] }",
+    "context_config.per_llm.0.models is wrong",
+  ],
+  [
+    "providers: { openai: { models: { x: { reasoning: true } } } }",
+    'unknown key "reasoning" in providers.openai.models.x: remove it; the keys here are contextWindow,',
+  ],
   ["agent: { hard_block: high }", "agent.hard_block is wrong"],
   [
     "agent: { context_budget: all }",
@@ -212,6 +220,14 @@ test("an alias bomb is refused at once", () => {
     lines.push(`${name}: &${name} [${`*${inner}, `.repeat(8)}*${inner}]`);
   }
   expect(() => parseConfig(lines.join("\n"), "bomb.yaml")).toThrowError(/not valid YAML/);
+});
+
+test("PLIMSOLL_DATABASE_URL is an error, and not a store somewhere else", () => {
+  const environment = { PLIMSOLL_DATA: folder, PLIMSOLL_DATABASE_URL: "postgres://db/plimsoll" };
+  expect(() => loadSettings({}, environment)).toThrowError(
+    /PLIMSOLL_DATABASE_URL is set, but Plimsoll does not support PostgreSQL yet/,
+  );
+  expect(loadSettings({}, { ...environment, PLIMSOLL_DATABASE_URL: "" }).data).toBe(folder);
 });
 
 test("flags win over environment, environment over file, file over default", () => {

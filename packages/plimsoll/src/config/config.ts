@@ -39,6 +39,8 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Flags override the environment, the environment overrides the file, and the file overrides the defaults. */
 export function loadSettings(flags: Flags, environment: Environment): Settings {
+  if ((environment["PLIMSOLL_DATABASE_URL"] ?? "") !== "")
+    throw noDatabaseUrl("PLIMSOLL_DATABASE_URL");
   const data = flags.data ?? environment["PLIMSOLL_DATA"] ?? usualData();
   const named = flags.config ?? environment["PLIMSOLL_CONFIG"];
   const file =
@@ -62,6 +64,13 @@ function usualData(): string {
   throw new PlimsollError(
     "CONFIG_INVALID",
     "Plimsoll does not know your home folder, because HOME is empty. Set HOME, or choose a data folder with --data.",
+  );
+}
+
+/** Without this error, the data would be somewhere else than the user believes. */
+export function noDatabaseUrl(name: string): PlimsollError {
+  return invalid(
+    `${name} is set, but Plimsoll does not support PostgreSQL yet. Remove it; Plimsoll then keeps its data in SQLite, in the data folder.`,
   );
 }
 
@@ -145,8 +154,22 @@ function unknownKey(file: string, path: readonly PropertyKey[], key: string): Pl
   const known = knownKeys(path);
   const nearest = known.toSorted((left, right) => distance(key, left) - distance(key, right))[0];
   const place = path.length === 0 ? "" : ` in ${path.join(".")}`;
-  const advice = nearest === undefined ? "remove it" : `did you mean "${nearest}"?`;
+  const isMeant = nearest !== undefined && isNear(key, nearest);
+  const advice = isMeant ? `did you mean "${nearest}"?` : othersThan(known);
   return invalid(`${file}: unknown key "${key}"${place}: ${advice}`);
+}
+
+/** A word with up to a third of other letters, or one that is the beginning of the other. */
+function isNear(key: string, known: string): boolean {
+  const [one, other] = [key.toLowerCase(), known.toLowerCase()];
+  const mistakes = Math.max(2, Math.floor(Math.min(one.length, other.length) / 3));
+  const isBeginning = Math.min(one.length, other.length) > 3;
+  if (isBeginning && (one.startsWith(other) || other.startsWith(one))) return true;
+  return distance(one, other) <= mistakes;
+}
+
+function othersThan(known: readonly string[]): string {
+  return known.length === 0 ? "remove it" : `remove it; the keys here are ${known.join(", ")}.`;
 }
 
 /** The keys that the schema allows at a path. A record allows any key, so the search continues with the schema of its values. */

@@ -2,6 +2,7 @@
 
 import type { OwnLimits } from "../budget/guard.ts";
 import { type GuardThresholds, usualThresholds } from "../budget/thresholds.ts";
+import { matchesWildcard } from "../text/wildcard.ts";
 import type { Config } from "./schema.ts";
 
 export interface WhoAsks {
@@ -22,6 +23,9 @@ export function ownLimitsOf(config: Config, who: WhoAsks): OwnLimits {
   const named = namedLimits(config, who);
   return {
     ...(contextBudget === "window" ? {} : { contextBudget }),
+    ...(config.agent?.output_in_budget === true
+      ? { outputInBudget: config.agent.max_output_tokens ?? "as asked" }
+      : {}),
     ...(named.length === 0 ? {} : { agentLimit: Math.max(floorOf(config), Math.min(...named)) }),
     ...(who.priority === undefined ? {} : { priority: who.priority }),
   };
@@ -31,11 +35,18 @@ function namedLimits(config: Config, { agent, provider, model }: WhoAsks): reado
   const { per_agent: perAgent = {}, per_llm: perLlm = [] } = config.context_config ?? {};
   const ofAgent = new Map(Object.entries(perAgent)).get(agent ?? "");
   const names = [provider, model, `${provider}/${model}`].map((name) => name.toLowerCase());
-  const ofKind = perLlm.filter(({ type }) => names.includes(type.toLowerCase()));
+  const ofKind = perLlm.filter(({ type, models = [] }) =>
+    [type, ...models].some((pattern) => isNamed(pattern, names)),
+  );
   return [
     ...(ofAgent === undefined ? [] : [ofAgent]),
     ...ofKind.map(({ limit, follow_default: follows }) => (follows ? defaultOf(config) : limit)),
   ];
+}
+
+/** `names` are in lower case. */
+function isNamed(pattern: string, names: readonly string[]): boolean {
+  return names.some((name) => matchesWildcard(pattern.toLowerCase(), name));
 }
 
 export function budgetOf({ agent }: Config): number | "auto" | "window" {

@@ -23,6 +23,15 @@ export function retryPolicyOf(config: Config, tool?: string): RetryPolicy {
   };
 }
 
+/**
+ * Whether the proxy asks an overloaded provider again. A configuration without a policy does not ask for it, and a client that
+ * tries again by itself would multiply the attempts.
+ */
+export function upstreamRetriesOf({ context_config: own }: Config): "auto" | "always" | "never" {
+  const { upstream, default: usual } = own?.retry_policies ?? {};
+  return upstream ?? (usual === undefined ? "never" : "auto");
+}
+
 /** Contract: rejects with the last error once all attempts have failed. */
 export async function retrying<T>(
   policy: RetryPolicy,

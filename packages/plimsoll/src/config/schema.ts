@@ -52,7 +52,17 @@ const contextConfig = z.strictObject({
   per_llm: z
     .array(
       z.strictObject({
-        type: z.string().describe("A provider, a model, or `provider/model`."),
+        type: z
+          .string()
+          .describe(
+            "A provider, a model, or `provider/model`. With `models`, the name of the group.",
+          ),
+        models: z
+          .array(z.string().min(1))
+          .describe(
+            "The models of this type, as `model` or `provider/model`. A `*` stands for any characters. Upper and lower case do not matter.",
+          )
+          .optional(),
         limit: tokens.describe("The limit in tokens."),
         follow_default: z
           .boolean()
@@ -73,10 +83,20 @@ const contextConfig = z.strictObject({
     .optional(),
   retry_policies: z
     .strictObject({
-      default: retryPolicy.describe("Policy for every tool.").optional(),
+      default: retryPolicy
+        .describe("Policy for every tool, and for requests of the proxy.")
+        .optional(),
       per_tool: z.record(z.string(), retryPolicy).describe("Policies for single tools.").optional(),
+      upstream: z
+        .enum(["auto", "always", "never"])
+        .describe(
+          "Whether the proxy asks a provider again that answers 429 or 5xx, before the client sees anything. It uses the policy `default`, and waits as long as the provider says (`retry-after`), up to the maximum. `auto`: only for clients that do not try again themselves, because two retry loops multiply. Default: `auto` if you set a policy `default`, otherwise `never`.",
+        )
+        .optional(),
     })
-    .describe("Retry policies for the library function `plimsoll.retrying`.")
+    .describe(
+      "Retry policies for the library function `plimsoll.retrying`, and for requests of the proxy.",
+    )
     .optional(),
 });
 
@@ -165,6 +185,12 @@ export const configSchema = z.strictObject({
         )
         .optional(),
       max_output_tokens: tokens.describe("Tokens reserved for an answer.").optional(),
+      output_in_budget: z
+        .boolean()
+        .describe(
+          "Whether `context_budget` is for the answer too. With `true`, a request may use `context_budget` minus `max_output_tokens` (or minus the length that the request asks for, if you set none), but at least three quarters of the budget. Default: false, because the window has room for the answer beside the budget.",
+        )
+        .optional(),
       compact_trigger: share
         .describe(
           `Share of the limit at which a conversation is compacted. Default: ${usualThresholds.compact}.`,

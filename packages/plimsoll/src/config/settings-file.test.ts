@@ -70,6 +70,17 @@ test("agents and kinds of models come and go", () => {
   expect(readConfigAnswer(file()).limits).toMatchObject({ per_agent: {}, per_llm: [] });
 });
 
+test("the models of a type stay when its limit changes", () => {
+  writeFileSync(
+    file(),
+    'context_config:\n  per_llm:\n    - { type: local_14b, limit: 9000, models: [ Qwen3-14B, "Phi-4*" ] }\n',
+  );
+  const { revision, limits } = readConfigAnswer(file());
+  const kinds = limits.per_llm.map((kind) => ({ ...kind, limit: 8000 }));
+  writeConfig(file(), { revision, limits: { ...limits, per_llm: kinds } });
+  expect(read()).toContain('limit: 8000, models: [ Qwen3-14B, "Phi-4*" ]');
+});
+
 test("a file that is not there is made for its owner alone; one that is keeps who may read it", () => {
   const { revision, progress } = readConfigAnswer(file());
   writeConfig(file(), { revision, progress: { ...progress, show: false } });

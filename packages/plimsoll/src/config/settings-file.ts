@@ -78,7 +78,14 @@ export const configChange = z.strictObject({
       per_llm: z
         .array(
           z.strictObject({
-            type: name.describe("A provider, a model, or `provider/model`."),
+            type: name.describe(
+              "A provider, a model, or `provider/model`. With `models`, the name of the group.",
+            ),
+            models: z
+              .array(name)
+              .max(200)
+              .describe("The models of the group. Without it, the entry loses its models.")
+              .optional(),
             limit: tokens.describe("The limit in tokens."),
             follow_default: z
               .boolean()
@@ -124,8 +131,9 @@ function limitsOf(config: Config): LimitSettings {
     default_limit: defaultOf(config),
     warning_threshold: thresholdsOf(config).warn,
     per_agent: own?.per_agent ?? {},
-    per_llm: (own?.per_llm ?? []).map(({ type, limit, follow_default = false }) => ({
+    per_llm: (own?.per_llm ?? []).map(({ type, models, limit, follow_default = false }) => ({
       type,
+      ...(models === undefined ? {} : { models }),
       limit,
       follow_default,
     })),

@@ -264,6 +264,7 @@ export interface LimitSettings {
   readonly per_agent: Readonly<Record<string, number>>;
   readonly per_llm: readonly {
     readonly type: string;
+    readonly models?: readonly string[] | undefined;
     readonly limit: number;
     readonly follow_default: boolean;
   }[];

@@ -38,6 +38,16 @@ const byKey: ReadonlyMap<string, string> = new Map([
   ["goose", "Goose"],
 ]);
 
+/** The only known client that does not try again by itself, unless it is told to. */
+const triesOnce = "curl";
+
+/**
+ * Whether the client tries again by itself after a 429 or a 5xx. All agents and SDKs above do. Nothing is known about others.
+ */
+export function retriesItself(client: string | undefined): boolean {
+  return client !== undefined && client !== triesOnce;
+}
+
 /** Undefined if nothing names the client. */
 export function clientName({ userAgent = "", clientKey = "" }: ClientSigns): string | undefined {
   const known = byKey.get(clientKey.split(":")[0] ?? "");

@@ -2,17 +2,9 @@
 
 import { isLogLine, shareOfLines } from "../text/log-lines.ts";
 import { type Message, messageText, type Part } from "./message.ts";
+import { mergedTag, type Priority, type TagInForce, type UnitType } from "./tag.ts";
 
-export type UnitType =
-  | "message"
-  | "code"
-  | "plan_ref"
-  | "log"
-  | "summary"
-  | "placeholder"
-  | "other";
-/** 1 is the highest priority. */
-export type Priority = 1 | 2 | 3;
+export type { Priority, UnitType } from "./tag.ts";
 
 export interface Unit {
   readonly id: string;
@@ -21,6 +13,8 @@ export interface Unit {
   readonly last: number;
   readonly type: UnitType;
   readonly priority: Priority;
+  /** From 0 to 1, if the caller said how relevant the unit is. */
+  readonly relevance?: number;
   /**
    * Whether the unit has tool calls. It then contains the model's messages with calls, all results, and the reasoning before
    * them.
@@ -43,6 +37,7 @@ export interface PriorityArea {
 export function splitUnits(
   messages: readonly Message[],
   areas: readonly PriorityArea[] = [],
+  tags: readonly (TagInForce | undefined)[] = [],
 ): readonly Unit[] {
   const units: Unit[] = [];
   const answers = findAnswers(messages);
@@ -51,12 +46,15 @@ export function splitUnits(
     const last = endOfUnit(messages, answers, first);
     const own = messages.slice(first, last + 1);
     const text = own.map(messageText).join("\n");
+    const ownTags = tags.slice(first, last + 1);
+    const { type, relevance } = mergedTag(ownTags) ?? {};
     units.push({
       id: `unit-${first}`,
       first,
       last,
-      type: detectType(text),
-      priority: priorityOf(text, areas),
+      type: type ?? detectType(text),
+      priority: priorityWith(ownTags, priorityOf(text, areas)),
+      ...(relevance === undefined ? {} : { relevance }),
       isExchange: own.some((message) => callIds(message).length > 0),
     });
     first = last + 1;
@@ -160,12 +158,30 @@ export function detectType(text: string): UnitType {
   return "message";
 }
 
-function priorityOf(text: string, areas: readonly PriorityArea[]): Priority {
+const usualPriority: Priority = 2;
+
+/**
+ * The priority of a unit. A caller's word about a message comes first. Otherwise the higher one counts: that of the session or the
+ * request, or that of the area in `priority_areas`.
+ */
+export function priorityWith(
+  tags: readonly (TagInForce | undefined)[],
+  ofArea: Priority | undefined,
+): Priority {
+  const own = mergedTag(tags)?.priority;
+  if (own !== undefined) return own;
+  const general = tags.flatMap((tag) => tag?.general ?? []);
+  const named = [...general, ...(ofArea === undefined ? [] : [ofArea])];
+  return named.toSorted()[0] ?? usualPriority;
+}
+
+/** The highest priority of the areas that the text mentions. */
+export function priorityOf(text: string, areas: readonly PriorityArea[]): Priority | undefined {
   const lower = text.toLowerCase();
   let best: Priority | undefined;
   for (const area of areas) {
     const hit = area.patterns.some((pattern) => lower.includes(pattern.toLowerCase()));
     if (hit && (best === undefined || area.priority < best)) best = area.priority;
   }
-  return best ?? 2;
+  return best;
 }

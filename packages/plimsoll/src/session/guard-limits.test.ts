@@ -94,7 +94,7 @@ describe.each(WIRES)("%s: what cannot fit", (wire) => {
       expectRefused(refused);
       expect(
         await plimsoll.store.errors({ session: refused.turn.session, limit: 9 }),
-      ).toMatchObject([{ code: "TOKEN_LIMIT_EXCEEDED" }]);
+      ).toMatchObject([{ code: "TOKEN_LIMIT_EXCEEDED" }, { code: "BREAKER_FAILED" }]);
       const events = await plimsoll.store.events({ after: 0, limit: 99 });
       expect(events.map(({ event }) => event)).toContainEqual(
         expect.objectContaining({
@@ -188,7 +188,7 @@ describe.each(WIRES)("%s: the last turn", (wire) => {
       expect(bodyOf(passed)).toMatchObject(choices[wire].none);
       expect(bodyOf(passed)["tools"]).toEqual([tool(wire)]);
       const errors = await plimsoll.store.errors({ session: passed.turn.session, limit: 9 });
-      expect(errors).toMatchObject([{ code: "RECOVERY_TRIGGERED" }]);
+      expect(errors).toMatchObject([{ code: "RECOVERY_TRIGGERED" }, { code: "BREAKER_FAILED" }]);
     }));
 
   test("behind results too, and only for this turn", () =>
@@ -254,6 +254,8 @@ describe("limits beside the window", () => {
   const agent = (name: string): Wishes => ({
     hints: { clientKey: "test:agent", agent: name, isCompacted: false },
   });
+  /** Document A: "type: local_14b", for example Qwen3-14B and Phi-4. */
+  const group = (models: readonly string[]) => ({ type: "local_14b", limit: 900, models });
   const kind = (limit: number, follow_default?: boolean) => ({
     type: "GPT-5.1",
     limit,
@@ -266,6 +268,24 @@ describe("limits beside the window", () => {
     ["another agent's", { min_limit: 500, per_agent: { scout: 800 } }, agent("cook"), LIMIT],
     ["below the floor", { min_limit: 700, per_agent: { scout: 100 } }, agent("scout"), 700],
     ["of a kind of model", { min_limit: 500, per_llm: [kind(900)] }, {}, 900],
+    [
+      "of a type with its models",
+      { min_limit: 500, per_llm: [group(["GPT-*", "Phi-4*"])] },
+      {},
+      900,
+    ],
+    [
+      "of a type with provider and model",
+      { min_limit: 500, per_llm: [group(["*/gpt-5.1"])] },
+      {},
+      900,
+    ],
+    [
+      "of a type of other models",
+      { min_limit: 500, per_llm: [group(["Phi-4*", "gpt"])] },
+      {},
+      LIMIT,
+    ],
     ["the default", { min_limit: 500, default_limit: 600, per_llm: [kind(900, true)] }, {}, 600],
     [
       "the lower one",
@@ -306,6 +326,8 @@ describe("limits beside the window", () => {
 
   test("a budget over everything", async () => {
     expect(await limitFor({ agent: { context_budget: 1000 } })).toBe(1000);
+    const agentConfig = { context_budget: 1000, max_output_tokens: 100, output_in_budget: true };
+    expect(await limitFor({ agent: agentConfig })).toBe(900);
   });
 
   test.each(WIRES)("%s: an agent's conversation is cut from four fifths of its limit on", (wire) =>

@@ -1,6 +1,6 @@
 /** `plimsoll doctor`: checks the set-up and says how to fix problems. */
 
-import { readFileSync, statSync } from "node:fs";
+import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { type Flags, loadSettings, type Settings } from "../../config/config.ts";
 import { configuredTokenizers } from "../../config/configured-tokenizers.ts";
@@ -44,27 +44,44 @@ async function examine(flags: Flags): Promise<readonly Finding[]> {
   } catch (error) {
     return [node, { check: "configuration", isGood: false, message: errorMessage(error) }];
   }
-  const providers = Object.entries(settings.config.providers ?? {}).map(
-    ([name, { baseUrl }]) => `${name} → ${baseUrl ?? "the vendor"}`,
-  );
   return [
     node,
-    {
-      check: "configuration",
-      isGood: true,
-      message:
-        providers.length === 0
-          ? "none; requests go to the vendors' own addresses"
-          : providers.join(", "),
-    },
+    { check: "configuration", isGood: true, message: configurationOf(settings) },
     ...[...knownLimits(settings.config), ...raisedLimits(settings.config)].map(
       (message): Finding => ({ check: "limit", isGood: true, message }),
     ),
     ...(await Promise.all(uses.map((use) => checkPackages(use, settings)))),
+    ...checkEmbedder(settings),
     checkFolder(settings),
     await checkStore(settings),
     await checkService(settings),
   ];
+}
+
+function configurationOf({ config, configFile }: Settings): string {
+  const providers = Object.entries(config.providers ?? {}).map(
+    ([name, { baseUrl }]) => `${name} → ${baseUrl ?? "the vendor"}`,
+  );
+  const addresses =
+    providers.length === 0
+      ? "no providers, so requests go to the vendors' own addresses"
+      : providers.join(", ");
+  return existsSync(configFile)
+    ? `${configFile}: ${addresses}`
+    : "none; requests go to the vendors' own addresses";
+}
+
+/** The files of a sentence model, so that a folder without them is found before a compaction needs it. */
+const modelFiles = ["config.json", "tokenizer.json", join("onnx", "model.onnx")];
+
+function checkEmbedder({ config: { embedder } }: Settings): readonly Finding[] {
+  if (embedder === undefined || !("folder" in embedder)) return [];
+  const missing = modelFiles.find((name) => !existsSync(join(embedder.folder, name)));
+  const message =
+    missing === undefined
+      ? embedder.folder
+      : `${embedder.folder} has no ${missing}, so word vectors are used instead. Put the model there, or remove \`embedder\`.`;
+  return [{ check: "embedder", isGood: missing === undefined, message }];
 }
 
 const uses = Object.keys(optionalPackages) as readonly OptionalUse[];

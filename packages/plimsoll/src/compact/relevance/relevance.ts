@@ -38,7 +38,7 @@ const readChars = { head: 16_000, tail: 4_000 };
  */
 const weights = { static: 0.3, embedder: 1 };
 
-/** Remembers vectors between compactions, so create it once per process and not once per call. */
+/** The caller's word about a unit replaces the rank. Remembers vectors between compactions, so create it once per process and not once per call. */
 export function createRelevance({ embedder, vectors, now }: RelevanceParts): Relevance {
   const model =
     embedder === undefined || now === undefined ? undefined : new TimedEmbedder(embedder, now);
@@ -53,7 +53,9 @@ export function createRelevance({ embedder, vectors, now }: RelevanceParts): Rel
         { scores: termScores(task, texts), weight: 1 },
         ...(await meaningScores([task, ...texts], model, words)),
       ]);
-      return calibrate([...scores]);
+      return calibrate([...scores]).map(
+        (rank, index) => conversation.units[index]?.relevance ?? rank,
+      );
     },
   };
 }

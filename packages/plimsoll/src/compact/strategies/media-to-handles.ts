@@ -1,4 +1,7 @@
-/** Replaces images and documents with handles, oldest first, if a provider limits their number or the size of a request. */
+/**
+ * Replaces images and documents with handles, oldest first, if a provider limits their number or the size of a request. Those in
+ * units of priority 1 come last.
+ */
 
 import { countMedia, type Part } from "../../message/message.ts";
 import type { Proposal, Strategy, VisibleConversation } from "../../message/strategy.ts";
@@ -59,7 +62,7 @@ function proposalFor({ bytes, kind, message, part, inner }: Place): Proposal {
  */
 function placesOf({ messages, units }: VisibleConversation): readonly Place[] {
   const newest = units.at(-1)?.first ?? messages.length;
-  return messages.slice(0, newest).flatMap(({ message, isPinned }, index) =>
+  const places = messages.slice(0, newest).flatMap(({ message, isPinned }, index) =>
     isPinned
       ? []
       : message.parts.flatMap((part, partIndex): readonly Place[] => {
@@ -70,6 +73,13 @@ function placesOf({ messages, units }: VisibleConversation): readonly Place[] {
           );
         }),
   );
+  const isImportant = (place: Place): boolean =>
+    units.some(
+      ({ first, last, priority }) =>
+        priority === 1 && first <= place.message && place.message <= last,
+    );
+  const last = places.filter(isImportant);
+  return [...places.filter((place) => !last.includes(place)), ...last];
 }
 
 function placeOf(

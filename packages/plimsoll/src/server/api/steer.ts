@@ -1,6 +1,7 @@
 /** The routes of /api that change a session: undo, restore, checkpoint, pin, compact and reset. */
 
 import { z } from "zod";
+import { unitTypes } from "../../message/tag.ts";
 import type { Steering } from "../../session/steer/steer.ts";
 import { type Given, text, whole } from "../http/arguments.ts";
 import type { Route } from "../http/route-table.ts";
@@ -48,6 +49,15 @@ const pinWish = z
     "To pin messages, send `first`, and `last` and `branch` if you like. To release a pin, send only `release`.",
   );
 
+const afresh = z.strictObject({
+  reason: text(500, "The reason for the fresh start. Default: Plimsoll's own words.").optional(),
+  task: text(
+    200,
+    "The task in your own words. The handover tells the model to continue this task.",
+  ).optional(),
+  branch,
+});
+
 export const steerRoutes: readonly Route<ApiWorld>[] = [
   steer(
     "undo",
@@ -70,6 +80,20 @@ export const steerRoutes: readonly Route<ApiWorld>[] = [
     (steering, session, asked) => steering.restore(session, asked),
   ),
   steer(
+    "fork",
+    "Makes a new session from this one, or from a point of it. Answers `{ id, from, messages, last }`. Name the point by `message`, `checkpoint`, `seq` or `at`. Default: the newest message.",
+    z.strictObject({
+      message: whole(
+        "Number of the message in the log after which the new session begins.",
+      ).optional(),
+      checkpoint: text(100, "Id of a checkpoint, such as `cp_7`.").optional(),
+      seq: whole("Number of an edit.").optional(),
+      at: whole("A time, in milliseconds since 1970.").optional(),
+      branch,
+    }),
+    (steering, session, asked) => steering.fork(session, asked),
+  ),
+  steer(
     "checkpoint",
     "Makes a checkpoint, to which `restore` can go back. Answers `{ id }`.",
     z.strictObject({ label: text(500, "A name for the checkpoint.").optional(), branch }),
@@ -85,8 +109,33 @@ export const steerRoutes: readonly Route<ApiWorld>[] = [
         : steering.release(session, { pin: release }),
   ),
   steer(
+    "tag",
+    "Says how important a message is (`priority`, `relevance`) or what it contains (`type`). Later tags replace earlier ones.",
+    z.strictObject({
+      message: whole("Number of the message in the log."),
+      priority: z
+        .literal([1, 2, 3])
+        .describe("1 is the highest priority: the message is taken out last.")
+        .optional(),
+      type: z
+        .enum(unitTypes)
+        .describe("The type of the text, which decides how it is shortened.")
+        .optional(),
+      relevance: z
+        .number()
+        .min(0)
+        .max(1)
+        .describe("From 0 to 1: how much the message has to do with the current task.")
+        .optional(),
+    }),
+    async (steering, session, { message, ...tag }) => {
+      await steering.tag(session, { message, tag });
+      return { message, ...tag };
+    },
+  ),
+  steer(
     "compact",
-    "Compacts the conversation now. Without `keep` and `budget`, the goal is the same as in a turn: half of the limit, or, if the head is large, the head plus two fifths of the rest of the limit. Answers with the tokens and messages before and after, and the strategies.",
+    "Compacts the conversation now. Without `keep` and `budget`, the goal is the same as in a turn: half of the limit, or, if the head is large, the head plus two fifths of the rest of the limit. If the window has room already, three fifths of the conversation stay. Answers with the tokens and messages before and after, and the strategies.",
     z.strictObject({
       keep: z
         .enum(["none", "lastTwo", "half", "quarter"])
@@ -102,17 +151,13 @@ export const steerRoutes: readonly Route<ApiWorld>[] = [
   steer(
     "reset",
     "Starts afresh: a handover replaces the conversation so far. If `recovery_mode` is not `fresh_start`, Plimsoll follows that setting instead.",
-    z.strictObject({
-      reason: text(
-        500,
-        "The reason for the fresh start. Default: the user asked for it.",
-      ).optional(),
-      task: text(
-        200,
-        "The task in your own words. The handover tells the model to continue this task.",
-      ).optional(),
-      branch,
-    }),
+    afresh,
     (steering, session, asked) => steering.reset(session, asked),
+  ),
+  steer(
+    "milestone",
+    "Says that a piece of work is finished. The next turn starts afresh, as after `reset`. Answers `{ branch }`.",
+    afresh,
+    (steering, session, asked) => steering.milestone(session, asked),
   ),
 ];

@@ -6,7 +6,7 @@
 
 import type { IncomingHttpHeaders, ServerResponse } from "node:http";
 import type { Readable } from "node:stream";
-import type { Agent, Dispatcher } from "undici";
+import type { Dispatcher } from "undici";
 import { errorMessage, PlimsollError } from "../../message/error.ts";
 import { isObject, type JsonObject, parseObject } from "../../message/json.ts";
 import type { InnerRounds } from "../../session/turn/inner-rounds.ts";
@@ -41,7 +41,7 @@ import {
 } from "./relay.ts";
 
 export interface Conversing {
-  readonly agent: Agent;
+  readonly agent: Pick<Dispatcher, "request">;
   readonly turn: ReceivedTurn;
   readonly rounds: InnerRounds;
   readonly wire: Wire;

@@ -2,6 +2,7 @@
 
 import type { IncomingHttpHeaders } from "node:http";
 import { clientName } from "../../message/client-name.ts";
+import { checkPriority } from "../../message/tag.ts";
 import type { SessionHints } from "../../session/identify/place-request.ts";
 import { looksLikeId } from "../../session/log/ids.ts";
 import type { Incoming } from "../../session/turn/context.ts";
@@ -88,15 +89,16 @@ function opencodeNames(text: ReadHeader): ClientNames {
   };
 }
 
-/** The settings that the client sends for this one request. */
+/** The settings that the client sends for this one request. Throws an error if the priority is none. */
 export function readSwitches(
   headers: IncomingHttpHeaders,
 ): Pick<Incoming, "priority" | "isBypassed"> {
-  const priority = priorities.get(String(headers["x-plimsoll-priority"]));
-  return {
-    ...(priority === undefined ? {} : { priority }),
-    isBypassed: ["1", "true"].includes(String(headers["x-plimsoll-off"])),
-  };
+  const written = headers["x-plimsoll-priority"];
+  const isBypassed = ["1", "true"].includes(String(headers["x-plimsoll-off"]));
+  if (written === undefined || written === "") return { isBypassed };
+  const given = String(written).trim();
+  const priority = checkPriority(priorities.get(given) ?? given, "The header x-plimsoll-priority");
+  return { priority, isBypassed };
 }
 
 const priorities: ReadonlyMap<string, 1 | 2 | 3> = new Map([

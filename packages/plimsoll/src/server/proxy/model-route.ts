@@ -1,7 +1,7 @@
 /** The model routes: Plimsoll receives a conversation, records it, measures it, makes it fit, and sends it on. */
 
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Agent } from "undici";
+import type { Agent, Dispatcher } from "undici";
 import type { Engine } from "../../engine.ts";
 import { errorMessage, PlimsollError } from "../../message/error.ts";
 import type { AskAgain } from "../../session/models/session-summariser.ts";
@@ -21,6 +21,7 @@ import { converse } from "./converse.ts";
 import { countTokensAt } from "./count-tokens.ts";
 import { readHints, readSwitches } from "./hints.ts";
 import { type Answering, type Call, framingOf, relay, upstreamHeaders } from "./relay.ts";
+import { upstreamPolicy, withRetries } from "./retry-upstream.ts";
 import { watchAnswer } from "./watch-answer.ts";
 
 export interface Gateway {
@@ -78,6 +79,7 @@ async function send(
 ): Promise<void> {
   const wire = wires[route.wire];
   const rounds = turn?.rounds;
+  const agent = askingAgain(gateway, request);
   if (turn !== undefined && rounds !== undefined) {
     const call = (): Call => ({
       url: upstreamFor(gateway, route, turn.fitted.target.model),
@@ -86,11 +88,11 @@ async function send(
     });
     const headers = (): Record<string, string> => turnHeaders(turn);
     const { framing = "events" } = route;
-    return converse({ agent: gateway.agent, turn, rounds, wire, framing, response, call, headers });
+    return converse({ agent, turn, rounds, wire, framing, response, call, headers });
   }
   for (;;) {
     const relayed = await relay(
-      gateway.agent,
+      agent,
       {
         url: upstreamFor(gateway, route, turn?.fitted.target.model),
         method: "POST",
@@ -122,6 +124,17 @@ async function send(
     if (response.destroyed)
       throw new PlimsollError("CLIENT_LEFT", "The client went away.", { status: 499 });
   }
+}
+
+/** The upstream connection for this request, which tries again if the configuration and the client call for it. */
+function askingAgain({ agent, engine, warn }: Gateway, request: IncomingMessage): Dispatcher {
+  const { headers } = request;
+  const { isBypassed } = readSwitches(headers);
+  const { client } = readHints(headers);
+  const policy = upstreamPolicy(engine.settings.now(), headers, client);
+  return policy === undefined || isBypassed === true
+    ? agent
+    : withRetries(agent, { policy, tell: warn });
 }
 
 /** The address to send to. If the path names the model, it names the model that Plimsoll chose. */
@@ -182,7 +195,6 @@ async function receive(
   gateway: Gateway,
   { request, caller, body, route }: Receiving,
 ): Promise<ReceivedTurn | undefined> {
-  const switches = readSwitches(request.headers);
   const counting = {
     agent: gateway.agent,
     request,
@@ -190,6 +202,7 @@ async function receive(
     wire: wires[route.wire],
   };
   try {
+    const switches = readSwitches(request.headers);
     return await gateway.engine.receive({
       tenant: caller.tenant,
       provider: route.provider,

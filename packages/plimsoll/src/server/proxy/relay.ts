@@ -142,7 +142,7 @@ export function plainHeaders(request: IncomingMessage, length: number): string[]
  * Contract: rejects only if nothing has been sent to the client yet.
  */
 export function relay(
-  agent: Agent,
+  agent: Pick<Dispatcher, "dispatch">,
   call: Call,
   response: ServerResponse,
   answer: (status: number, headers: IncomingHttpHeaders) => Answering,

@@ -1,9 +1,11 @@
 /** A view in the form that strategies receive: neutral messages, and units. */
 
 import { setImmediate as nextTick } from "node:timers/promises";
+import { headLength } from "../../compact/units/head.ts";
 import type { Message } from "../../message/message.ts";
 import type { OwnEffects, VisibleConversation, VisibleMessage } from "../../message/strategy.ts";
-import { type PriorityArea, splitUnits } from "../../message/unit.ts";
+import { tagsOf } from "../../message/tag.ts";
+import { type PriorityArea, splitUnits, type Unit } from "../../message/unit.ts";
 import { ownToolsBeside } from "../../offload/own-tools.ts";
 import { parseJson } from "../../wire/format/slices.ts";
 import type { Wire } from "../../wire/format/wire.ts";
@@ -42,10 +44,16 @@ export async function readVisible(
 ): Promise<StrategyInput> {
   const shortened = await shortenedIn(world.facts, draft, sized.view);
   const { pathIndexes, messages } = await visibleMessages(draft, sized.view, shortened);
-  const units = splitUnits(
+  const tags = tagsOf(
+    draft.log.memory.tags,
+    pathIndexes.map((index) => draft.path.seqAt(index)),
+  );
+  const split = splitUnits(
     messages.map(({ message }) => message),
     world.areas,
+    tags,
   );
+  const units = compared(split, headLength({ messages }));
   const conversation: VisibleConversation = {
     messages,
     units,
@@ -60,6 +68,16 @@ export async function readVisible(
     ...preparedFor(draft),
   };
   return { conversation, pathIndexes };
+}
+
+/**
+ * Priorities only compare units of one conversation. If everything after the head has priority 1, nothing has to go before it, so
+ * Plimsoll treats these units as usual. Otherwise a session with priority 1 could only be truncated.
+ */
+function compared(units: readonly Unit[], head: number): readonly Unit[] {
+  const movable = units.filter(({ first }) => first >= head);
+  if (movable.length < 2 || movable.some(({ priority }) => priority !== 1)) return units;
+  return units.map((unit) => ({ ...unit, priority: 2 }));
 }
 
 /** A message in which an edit has replaced some parts. */

@@ -3,6 +3,7 @@
 import { errorMessage, PlimsollError } from "../../message/error.ts";
 import { isObject, type JsonObject } from "../../message/json.ts";
 import type { Message } from "../../message/message.ts";
+import { type MessageTag, mergedTag } from "../../message/tag.ts";
 import { withToolNames } from "../../message/tool-names.ts";
 import { wireToRead } from "../../wire/detect.ts";
 import type { Wire } from "../../wire/format/wire.ts";
@@ -19,34 +20,72 @@ export function checkMessage(message: unknown): JsonObject | Message {
   throw usage("append accepts a message object, in any wire format or in Plimsoll's neutral form.");
 }
 
+/** A message that was appended and is not in the log yet. */
+export interface PendingMessage {
+  readonly message: JsonObject | Message;
+  readonly tag?: MessageTag | undefined;
+}
+
+export interface EncodedMessage {
+  readonly json: JsonObject;
+  readonly tag?: MessageTag | undefined;
+}
+
 /**
  * Consecutive neutral messages are encoded together, because parallel results may become one message. `lastAnswer` is the answer
  * before them, whose calls they may answer.
  */
 export function encodePending(
-  pending: readonly (JsonObject | Message)[],
+  pending: readonly PendingMessage[],
   wire: Wire,
   lastAnswer: readonly Message[] = [],
-): readonly JsonObject[] {
-  const encoded: JsonObject[] = [];
-  let neutral: Message[] = [];
+): readonly EncodedMessage[] {
+  const encoded: EncodedMessage[] = [];
+  let neutral: { readonly message: Message; readonly tag: MessageTag | undefined }[] = [];
   const flush = (): void => {
-    encoded.push(...wire.messages.encode(withToolNames(neutral, lastAnswer)));
+    const named = withToolNames(
+      neutral.map(({ message }) => message),
+      lastAnswer,
+    );
+    const tags = neutral.map(({ tag }) => tag);
+    const encode = (some: readonly Message[]): readonly JsonObject[] => wire.messages.encode(some);
+    const placed = tagsAfter(named, tags, (some) => encode(some).length);
+    encoded.push(...encode(named).map((json, index) => ({ json, tag: placed.get(index) })));
     neutral = [];
   };
-  for (const message of pending) {
+  for (const { message, tag } of pending) {
     if (isNeutral(message)) {
-      neutral.push(message);
+      neutral.push({ message, tag });
       continue;
     }
     const written = wireToRead(message, wire.name);
     if (written === wire.name) {
       flush();
-      encoded.push(message);
-    } else neutral.push(wires[written].messages.decode(message));
+      encoded.push({ json: message, tag });
+    } else neutral.push({ message: wires[written].messages.decode(message), tag });
   }
   flush();
   return encoded;
+}
+
+/**
+ * The tags by the index of the encoded message. One message may become several, and several may become one, which then has all
+ * their tags.
+ */
+function tagsAfter(
+  messages: readonly Message[],
+  tags: readonly (MessageTag | undefined)[],
+  countOf: (messages: readonly Message[]) => number,
+): ReadonlyMap<number, MessageTag | undefined> {
+  const placed = new Map<number, MessageTag | undefined>();
+  for (const [at, tag] of tags.entries()) {
+    if (tag === undefined) continue;
+    const end = countOf(messages.slice(0, at + 1));
+    const first = Math.min(countOf(messages.slice(0, at)), end - 1);
+    for (let index = first; index < end; index++)
+      placed.set(index, mergedTag([placed.get(index), tag]));
+  }
+  return placed;
 }
 
 function isNeutral(message: JsonObject | Message): message is Message {

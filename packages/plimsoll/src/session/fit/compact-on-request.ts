@@ -51,6 +51,7 @@ async function compactedOnRequest(world: FitWorld, draft: Draft): Promise<Fitted
     guard,
     before: assessView(world, draft, start, guard),
     isOverMedia: false,
+    why: "asked",
     mostTokens: Math.floor(start.measured.total * mostShare),
   });
 }

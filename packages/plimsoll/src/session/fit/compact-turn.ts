@@ -22,6 +22,7 @@ import { type Compacting, makeSmaller, progressScaleOf, type Tried } from "./mak
 import { type CompactionReport, type ReportWorld, reportCompaction } from "./report-compaction.ts";
 import { commitCompaction } from "./run-strategies.ts";
 import { owe } from "./when-to-compact.ts";
+import type { Afresh } from "./when-to-recover.ts";
 
 /**
  * Contract: never rejects because a strategy fails; the conversation continues regardless.
@@ -111,7 +112,7 @@ async function recordMade(
     limit,
   });
   reportCompaction(world, draft, compaction, {
-    ...whyMade(compacting),
+    ...whyMade(compacting, tried),
     start,
     milliseconds: world.now() - startedAt,
     shown: (tokens) => shownTokens(tokens, scale),
@@ -124,15 +125,14 @@ async function recordMade(
 }
 
 /** The reason for a compaction, and its cost and savings if they are known. */
-function whyMade({
-  isOverMedia,
-  timing,
-  before: { verdict },
-}: Compacting): Pick<CompactionReport, "reason" | "worth"> {
+function whyMade(
+  { isOverMedia, why, timing, before: { verdict } }: Compacting,
+  { afresh }: Pick<Tried, "afresh">,
+): Pick<CompactionReport, "reason" | "worth"> {
   const isForced = verdict.kind === "compact" && verdict.isForced;
   const ofGuard = isForced ? "forced" : verdict.kind;
   return {
-    reason: isOverMedia ? "media" : (timing?.reason ?? ofGuard),
+    reason: afresh?.why ?? (isOverMedia ? "media" : (why ?? timing?.reason ?? ofGuard)),
     ...(timing?.worth === undefined ? {} : { worth: timing.worth }),
   };
 }
@@ -150,7 +150,12 @@ function oweFor(
 
 function reportRecovery(
   draft: Draft,
-  { compaction, reason = "" }: Tried,
+  {
+    compaction,
+    afresh: { reason } = { reason: "" },
+  }: Pick<Tried, "compaction"> & {
+    readonly afresh?: Pick<Afresh, "reason">;
+  },
   start: Sized,
   scale: TokenScale,
 ): void {

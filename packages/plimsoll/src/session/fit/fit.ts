@@ -47,7 +47,7 @@ import type { Compacting } from "./make-smaller.ts";
 import { offloadFresh } from "./offload-fresh-results.ts";
 import { addNote } from "./warn-model.ts";
 import { type Timing, timingOf, waits } from "./when-to-compact.ts";
-import { mustRecover } from "./when-to-recover.ts";
+import { afreshDue } from "./when-to-recover.ts";
 
 /** After a compaction that found nothing to remove, Plimsoll tries again only once the request has grown by this factor. */
 const growthBeforeRetry = 1.03;
@@ -125,13 +125,17 @@ function compactionDueAnyway(
   { now }: Pick<FitWorld, "now">,
   draft: Draft,
   start: Sized,
-): Pick<Compacting, "isOverMedia" | "mostTokens"> | undefined {
+): Pick<Compacting, "isOverMedia" | "why" | "mostTokens"> | undefined {
   const { branch, log } = draft;
   const isOverMedia = hasTooMuchMedia(draft, start);
   const isCutOff = branch.memory.mustCompact === true;
-  const isAfresh = mustRecover(log, branch, now()) !== undefined;
-  if (isCutOff) return { isOverMedia, mostTokens: Math.floor(start.measured.total * afterCutOff) };
-  return isOverMedia || isAfresh ? { isOverMedia } : undefined;
+  const afresh = afreshDue(log, branch, now());
+  if (isCutOff) {
+    const mostTokens = Math.floor(start.measured.total * afterCutOff);
+    return { isOverMedia, why: "no room", mostTokens };
+  }
+  if (afresh !== undefined) return { isOverMedia, why: afresh.why };
+  return isOverMedia ? { isOverMedia } : undefined;
 }
 
 /** Whether a compaction would change nothing, or too little to be worth repeating every turn. */
@@ -305,6 +309,7 @@ export async function refit(
     before,
     isOverMedia: false,
     isRefused: !isShorter,
+    why: "too long",
     mostTokens,
     ...(isBytes ? { mostBytes: Math.floor(start.bytes * smallerShare) } : {}),
   });

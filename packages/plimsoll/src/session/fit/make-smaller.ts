@@ -25,6 +25,7 @@ import {
   type Guard,
 } from "../draft/projection.ts";
 import { rememberInSession } from "../log/log.ts";
+import { recordError } from "../log/report.ts";
 import { byComponent } from "../measure/calibrations.ts";
 import type { Target } from "../measure/target.ts";
 import type { Compaction, CompactionWorld, ProgressScale } from "./compaction.ts";
@@ -32,7 +33,7 @@ import type { FitWorld } from "./last-resort.ts";
 import { offloadLast } from "./offload-fresh-results.ts";
 import { compact } from "./run-strategies.ts";
 import { type Timing, usualGoal } from "./when-to-compact.ts";
-import { mustRecover } from "./when-to-recover.ts";
+import { type Afresh, type AfreshWhy, afreshDue } from "./when-to-recover.ts";
 
 /** A compaction should not reduce the request below this share of the goal. It may stop a little above the goal instead. */
 const shallowest = 0.86;
@@ -51,6 +52,11 @@ export interface Compacting {
   readonly guard: Guard;
   readonly before: AssessedView;
   readonly isOverMedia: boolean;
+  /**
+   * Why the request must be smaller, whatever the guard says. too long: the provider refused it. no room: the provider had no room
+   * left in the last turn. asked: the model called `compact_context`. Otherwise, a fresh start is due.
+   */
+  readonly why?: "too long" | "no room" | "asked" | AfreshWhy;
   /** The reason for compacting now. */
   readonly timing?: Extract<Timing, { readonly kind: "compact" }>;
   /** Maximum size after the compaction, in tokens before calibration. */
@@ -65,7 +71,7 @@ export interface Tried {
   readonly outcome: Extract<Outcome, "compacted" | "recovered">;
   readonly level: number;
   /** Reason for the fresh start, if there was one. */
-  readonly reason?: string;
+  readonly afresh?: Afresh;
   /** The view that the compaction started from, if results were hidden first. */
   readonly start?: Sized;
 }
@@ -77,11 +83,11 @@ export async function makeSmaller(
   start: Sized,
   compacting: Compacting,
 ): Promise<Tried> {
-  const reason = whyAfresh(world, draft);
-  if (reason !== undefined) {
-    const afresh = await startAfresh(world, draft, start, { compacting, reason });
-    const hasEdits = afresh.compaction.edits.length > 0;
-    if (hasEdits && isThere(world, draft, afresh, compacting)) return afresh;
+  const afresh = whyAfresh(world, draft);
+  if (afresh !== undefined) {
+    const started = await startAfresh(world, draft, start, { compacting, afresh });
+    const hasEdits = started.compaction.edits.length > 0;
+    if (hasEdits && isThere(world, draft, started, compacting)) return started;
   }
   const byChain = await tryChain(world, draft, start, compacting);
   const tried = await orWithoutFresh(world, draft, start, { tried: byChain, compacting });
@@ -94,10 +100,10 @@ export async function makeSmaller(
 function whyAfresh(
   { now }: Pick<FitWorld, "now">,
   { log, branch }: Pick<Draft, "log" | "branch">,
-): string | undefined {
-  const reason = mustRecover(log, branch, now());
-  if (reason !== undefined) rememberInSession(log, { kind: "fresh-start" });
-  return reason;
+): Afresh | undefined {
+  const due = afreshDue(log, branch, now());
+  if (due !== undefined) rememberInSession(log, { kind: "fresh-start" });
+  return due;
 }
 
 /**
@@ -162,15 +168,30 @@ async function orRecovery(
 ): Promise<Tried> {
   if (!isOver(world, draft, tried, compacting)) return tried;
   rememberInSession(draft.log, { kind: "overflowed", at: world.now() });
-  const reason = "The strategies could not make it fit.";
-  const afresh = await startAfresh(world, draft, start, { compacting, reason });
-  const { compaction } = afresh;
+  reportBreaker(world, draft, tried, compacting);
+  const afresh: Afresh = { why: "exhausted", reason: "The strategies could not make it fit." };
+  const started = await startAfresh(world, draft, start, { compacting, afresh });
+  const { compaction } = started;
   const isBetter =
     compaction.edits.length > 0 &&
     compaction.sized.measured.total < tried.compaction.sized.measured.total;
   if (!isBetter) return tried;
   const failures = [...tried.compaction.failures, ...compaction.failures];
-  return { ...afresh, compaction: { ...compaction, failures } };
+  return { ...started, compaction: { ...compaction, failures } };
+}
+
+/** Called once for each chain that failed, whatever `recovery_mode` does afterwards. */
+function reportBreaker(
+  world: CalibrationWorld,
+  draft: Draft,
+  { compaction: { sized, strategies } }: Tried,
+  { guard }: Compacting,
+): void {
+  const { projection, limit } = assessView(world, draft, sized, guard);
+  const { tokens } = projection;
+  const names = strategies.length === 0 ? "none" : [...new Set(strategies)].join(", ");
+  const message = "No strategy could make the request fit.";
+  recordError(draft, "BREAKER_FAILED", message, { tokens, limit, strategies: names });
 }
 
 /** Whether the request fits by Plimsoll's best estimate. */
@@ -237,15 +258,15 @@ async function startAfresh(
   world: AfreshWorld,
   draft: Draft,
   start: Sized,
-  { compacting, reason }: { readonly compacting: Compacting; readonly reason: string },
+  { compacting, afresh }: { readonly compacting: Compacting; readonly afresh: Afresh },
 ): Promise<Tried> {
   const goal = { ...goalOf(draft, start, compacting, 0), tokens: 0, floorTokens: 0 };
   const progressScale = progressScaleOf(start, compacting);
   const { tokens } = compacting.before.projection;
   await world.watch?.(draft, { phase: "recovery", tokens, limit: progressScale.limit });
-  const strategies = recoveryStrategies(world, reason, draft.branch.memory.task);
+  const strategies = recoveryStrategies(world, afresh.reason, draft.branch.memory.task);
   const compaction = await compact(world, { draft, start, strategies, goal, progressScale });
-  return { compaction, outcome: "recovered", level: 0, reason };
+  return { compaction, outcome: "recovered", level: 0, afresh };
 }
 
 /** The strategies for `recovery_mode`. For "error" there are none, so the guard decides what happens to the request. */

@@ -306,7 +306,10 @@ async function withSizes(
     new TextEncoder().encode(JSON.stringify(wire.edit.ownMessage({ text }))),
   );
   const sizes = await facts.learn(wire, messages, targets[0].ruler);
-  return edits.map((edit, index) => ({ ...edit, tokensAfter: sizes[index]?.tokens ?? 0 }));
+  return edits.map((edit, index) => ({
+    ...edit,
+    tokensAfter: texts[index] === "" ? 0 : (sizes[index]?.tokens ?? 0),
+  }));
 }
 
 export function commitCompaction(

@@ -3,6 +3,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { strategiesFor } from "../../compact/chain.ts";
 import type { Config } from "../../config/schema.ts";
+import { errorMessage } from "../../message/error.ts";
 import type { Strategy } from "../../message/strategy.ts";
 import { answeredResults } from "../../offload/answered-results.ts";
 import type { Embedder } from "../../search/embed.ts";
@@ -22,14 +23,15 @@ export function usualChain(
   config: Config,
   { count, vectors, excerpt }: ChainGiven,
 ): readonly Strategy[] {
+  const warn = createWarning();
   const chosen = strategiesFor(config.context_config?.breaking_strategy, {
     count,
     excerpt,
     pause: () => nextTurn(),
     now: () => performance.now(),
-    warn: createWarning(),
+    warn,
     ...(vectors === undefined ? {} : { vectors }),
-    ...embedderOf(config),
+    ...embedderOf(config, warn),
   });
   return [offloadFirst(config), ...chosen];
 }
@@ -48,11 +50,17 @@ function createWarning(): (sentence: string) => void {
 }
 
 /** The embedding model is loaded on first use. If it is missing, Plimsoll reports this then, and uses word vectors instead. */
-function embedderOf({ embedder: place }: Config): { readonly embedder?: Embedder } {
+function embedderOf(
+  { embedder: place }: Config,
+  warn: (sentence: string) => void,
+): { readonly embedder?: Embedder } {
   if (place === undefined) return {};
   let loading: Promise<Embedder> | undefined;
   const load = (): Promise<Embedder> => {
-    loading ??= loadMiniLm("folder" in place ? { folder: place.folder } : { model: place.model });
+    if (loading !== undefined) return loading;
+    loading = loadMiniLm("folder" in place ? { folder: place.folder } : { model: place.model });
+    // Relevance goes on with word vectors and tells nobody why.
+    loading.catch((error: unknown) => warn(errorMessage(error)));
     return loading;
   };
   return { embedder: { name: "minilm", embed: async (texts) => (await load()).embed(texts) } };

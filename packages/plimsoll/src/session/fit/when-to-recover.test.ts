@@ -10,7 +10,7 @@ import type { Strategy } from "../../message/strategy.ts";
 import type { Session } from "../library/session.ts";
 import type { PreparedTurn } from "../library/state.ts";
 import { emptyLog, remember, rememberInSession, type SessionLog, startBranch } from "../log/log.ts";
-import { mustRecover } from "./when-to-recover.ts";
+import { afreshDue } from "./when-to-recover.ts";
 
 const open: Engine[] = [];
 afterEach(async () => {
@@ -142,7 +142,7 @@ describe("when a turn is to start afresh", () => {
     ["many long ago", [200, 190, 180, 170], false],
   ])("%s", (_, minutesAgo, isWanted) => {
     const log = logWith(...minutesAgo);
-    const reason = mustRecover(log, branchOf(log), now);
+    const reason = afreshDue(log, branchOf(log), now)?.reason;
     expect(reason !== undefined).toBe(isWanted);
     if (isWanted) expect(reason).toContain("3 overflows");
   });
@@ -152,9 +152,11 @@ describe("when a turn is to start afresh", () => {
     expect(log.memory.overflows.length).toBeLessThanOrEqual(16);
     const branch = branchOf(log);
     remember(branch, { kind: "wants-recovery", reason: "By wish." });
-    expect(mustRecover(log, branch, now)).toBe("By wish.");
+    expect(afreshDue(log, branch, now)?.reason).toBe("By wish.");
   });
 });
+
+const isEnd: ReadonlySet<string> = new Set(["recovered", "refused"]);
 
 describe("a chain that is exhausted", () => {
   test("the turn is recovered: it fits, the handover has the goal and the user's rules, and all of it can be read", async () => {
@@ -176,6 +178,28 @@ describe("a chain that is exhausted", () => {
     const errors = await plimsoll.store.errors({ limit: 10 });
     expect(errors).toContainEqual(expect.objectContaining({ code: "RECOVERY_TRIGGERED" }));
   });
+
+  test.each(["fresh_start", "truncate", "error"] as const)(
+    "BREAKER_FAILED: all strategies fail, and that is one record for each turn, also with recovery_mode %s",
+    async (mode) => {
+      const plimsoll = await fresh({ strategies: [idle], mode });
+      const talk = await Talk.begin(plimsoll);
+      const kinds: string[] = [];
+      for (let turn = 0; turn < 40 && !kinds.some((kind) => isEnd.has(kind)); turn++)
+        kinds.push((await talk.say(300)).outcome.kind);
+      const errors = await plimsoll.store.errors({ session: talk.session.id, limit: 99 });
+      const failed = errors.filter(({ code }) => code === "BREAKER_FAILED");
+      const expected = {
+        message: "No strategy could make the request fit.",
+        fields: { strategies: "none" },
+      };
+      expect(failed.at(-1)).toMatchObject(expected);
+      const turns = failed.map(({ fields }) => fields?.["turn"]);
+      expect(new Set(turns).size).toBe(turns.length);
+      // With recovery_mode error, the conversation goes on in the room that is left, and later turns fail too.
+      if (mode !== "error") expect(turns).toHaveLength(1);
+    },
+  );
 
   test("recovery_mode truncate: everything in the middle is cut instead", async () => {
     const plimsoll = await fresh({ strategies: [idle], mode: "truncate" });

@@ -9,7 +9,7 @@ import {
   detectType,
   type Priority,
   type PriorityArea,
-  splitUnits,
+  priorityOf,
   type UnitType,
 } from "../../message/unit.ts";
 
@@ -19,6 +19,7 @@ export interface Sketch {
   /** The kinds of content in the message, in order, with the share of each. The shares add up to 1. */
   readonly shares: readonly { readonly kind: SegmentKind; readonly share: number }[];
   readonly type: UnitType;
+  /** Absent if no area of `priority_areas` names the message. */
   readonly priority?: Priority;
   readonly begins: string;
 }
@@ -29,12 +30,12 @@ const looksAt = 20_000;
 
 export function sketchOf(message: Message, areas: readonly PriorityArea[]): Sketch {
   const text = messageText(message).slice(0, looksAt);
-  const [unit] = areas.length === 0 ? [] : splitUnits([textOnly(message, text)], areas);
+  const priority = priorityOf(text, areas);
   return {
     bones: { role: message.role, parts: message.parts.map(boneOf) },
     shares: sharesOf(message),
     type: detectType(text),
-    ...(unit === undefined ? {} : { priority: unit.priority }),
+    ...(priority === undefined ? {} : { priority }),
     begins: ownCopy(beginningOf(message, text)),
   };
 }
@@ -48,10 +49,6 @@ export function segmentsOf(sketch: Sketch, tokens: number): readonly Segment[] {
     left -= own;
     return { kind, tokens: own };
   });
-}
-
-function textOnly({ role }: Message, text: string): Message {
-  return { role, parts: [{ kind: "text", text }] };
 }
 
 function boneOf(part: Part): Part {

@@ -7,7 +7,8 @@
 import { shownTokens } from "../../budget/token-scale.ts";
 import type { Segment, WindowPicture, WindowUnit } from "../../message/api.ts";
 import type { Edit } from "../../message/edit.ts";
-import { splitUnits } from "../../message/unit.ts";
+import { mergedTag, tagsOf } from "../../message/tag.ts";
+import { priorityWith, splitUnits } from "../../message/unit.ts";
 import type { NodeRecord, Store, TurnRecord } from "../../store/store.ts";
 import { looseChainOf } from "../log/log.ts";
 import type { Gap, Range } from "../log/view.ts";
@@ -225,7 +226,12 @@ function unitOf(place: Place, learned: Learned, range: Range): WindowUnit {
   const segments = [...ownSegments(place, learned, range), ...innerSegments(place, learned, range)];
   const edits = editsTouching(place, range);
   const originalTokens = own.reduce((sum, node) => sum + shownTokens(node.tokens, place.scale), 0);
-  const priorities = sketches.flatMap(({ priority }) => priority ?? []);
+  const tags = tagsOf(
+    place.log.memory.tags,
+    own.map(({ seq }) => seq),
+  );
+  const ofAreas = sketches.flatMap(({ priority }) => priority ?? []).toSorted()[0];
+  const isRanked = ofAreas !== undefined || tags.some((tag) => tag !== undefined);
   const handle = handleIn(edits);
   const isPinned = place.view.pins.some((pin) => pin.first <= last && first <= pin.last);
   return {
@@ -234,8 +240,8 @@ function unitOf(place: Place, learned: Learned, range: Range): WindowUnit {
     tokens: segments.reduce((sum, segment) => sum + segment.tokens, 0),
     first: own[0]?.seq ?? 0,
     last: own.at(-1)?.seq ?? 0,
-    type: sketches[largestOf(own)]?.type ?? "other",
-    ...(priorities.length === 0 ? {} : { priority: priorities.toSorted()[0] ?? 2 }),
+    type: mergedTag(tags)?.type ?? sketches[largestOf(own)]?.type ?? "other",
+    ...(isRanked ? { priority: priorityWith(tags, ofAreas) } : {}),
     ...(isPinned ? { isPinned } : {}),
     ...(edits.length === 0 ? {} : { edits: edits.map(({ seq }) => seq), originalTokens }),
     ...(handle === undefined ? {} : { handle }),
@@ -287,7 +293,8 @@ function innerSegments(
 
 function gapUnit({ nodes, scale }: Place, { first, last, text, edit }: Gap): WindowUnit {
   const own = nodes.slice(first, last + 1);
-  const tokens = shownTokens(edit.tokensAfter, scale);
+  // Messages that left no mark behind are not in the window at all.
+  const tokens = text === "" ? 0 : shownTokens(edit.tokensAfter, scale);
   const handle = handleIn([edit]);
   return {
     id: `e${edit.seq}`,

@@ -39,7 +39,8 @@ export async function appendPending(
 ): Promise<{ readonly tip: Tip; readonly newMessages: number }> {
   useWire(state, wire);
   await useRuler(context, state, ruler);
-  const added = encodePending(state.pending.splice(0), state.wire ?? wire, lastAnswer(state));
+  const encoded = encodePending(state.pending.splice(0), state.wire ?? wire, lastAnswer(state));
+  const added = encoded.map(({ json }) => json);
   const bytes = added.map(encodeMessage);
   noteMarks(state, state.wire ?? wire, bytes);
   const messages = await context.facts.learn(state.wire ?? wire, bytes, ruler);
@@ -47,6 +48,7 @@ export async function appendPending(
   const entries = messages.map((message, index) => ({
     message,
     bytes: bytes[index] ?? new Uint8Array(),
+    tag: encoded[index]?.tag,
   }));
   const tip = appendMessages(state.log, from, entries, {
     turn: turn.id,
@@ -54,6 +56,7 @@ export async function appendPending(
     source: "request",
     isComplete: true,
     at: turn.at,
+    priority: state.priority,
   });
   take(state, added, messages);
   state.tip = tip;

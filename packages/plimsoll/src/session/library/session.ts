@@ -4,6 +4,7 @@ import { errorMessage } from "../../message/error.ts";
 import type { PlimsollEvent, PlimsollEventType } from "../../message/event.ts";
 import type { JsonObject, JsonValue } from "../../message/json.ts";
 import type { Message, ToolCallPart } from "../../message/message.ts";
+import { checkTag, type MessageTag } from "../../message/tag.ts";
 import type { OwnAnswer } from "../../offload/own-tools.ts";
 import { eventOfObject } from "../../wire/format/sse.ts";
 import type { Answer, Wire } from "../../wire/format/wire.ts";
@@ -20,6 +21,7 @@ import type { Saved } from "../log/save.ts";
 import { emptyTotals } from "../measure/preamble.ts";
 import type { CompactOptions } from "../steer/compact-now.ts";
 import type { SteerContext } from "../steer/draft-from-store.ts";
+import type { ForkPoint } from "../steer/fork.ts";
 import { type Compacted, createSteering, type ResetOptions, type Steered } from "../steer/steer.ts";
 import type { TurnContext } from "../turn/context.ts";
 import { type AnsweredCall, answerCall } from "./answer-call.ts";
@@ -39,8 +41,10 @@ export type { WireOfProvider } from "./prepare.ts";
 /** Contract: one call at a time. Appended messages are stored with the next commit. */
 export interface Session {
   readonly id: string;
-  /** Appends a message in any wire format or in Plimsoll's neutral form. */
-  append(message: JsonObject | Message): Promise<void>;
+  /** Appends a message in any wire format or in Plimsoll's neutral form. The tag says how important it is, or what it contains. */
+  append(message: JsonObject | Message, tag?: MessageTag): Promise<void>;
+  /** Tags a message that is already in the log, by its number there. */
+  tag(message: number, tag: MessageTag): Promise<void>;
   prepare<Request = JsonObject>(options: PrepareOptions): Promise<PreparedTurn<Request>>;
   /** Call this with the provider's error if the provider rejected the request as too long. Send the returned turn instead. */
   overflowed<Request = JsonObject>(error: unknown): Promise<PreparedTurn<Request> | undefined>;
@@ -59,6 +63,8 @@ export interface Session {
   checkpoint(label?: string): Promise<string>;
   restore(point: RestorePoint): Promise<Steered>;
   compact(options?: CompactOptions): Promise<Compacted>;
+  /** Makes a new session from this one, or from a point of it, and returns its id. `plimsoll.session(id)` opens it. */
+  fork(point?: ForkPoint): Promise<string>;
   /** Call this when a piece of work is finished. The next turn then starts afresh, with a handover. */
   milestone(options?: ResetOptions): Promise<void>;
   /** Starts afresh now. */
@@ -85,38 +91,17 @@ export function createSession(
   wireOfProvider: WireOfProvider,
   source: SessionSource,
 ): Session {
-  const { log, agent, priority } = source;
-  const knownWire = Object.values(wires).find(({ name }) => name === log.record.wire);
-  const state: SessionState = {
-    log,
-    ...(agent === undefined ? {} : { agent }),
-    ...(priority === undefined ? {} : { priority }),
-    pending: [],
-    sentMessages: [],
-    links: [],
-    messages: [],
-    sumsBefore: [nothing],
-    hasMarks: false,
-    wire: knownWire,
-    tip: undefined,
-    ruler: undefined,
-    totals: emptyTotals,
-    tools: undefined,
-    head: undefined,
-    offer: undefined,
-    open: undefined,
-    draft: undefined,
-    sent: undefined,
-    denial: undefined,
-  };
+  const { log } = source;
+  const state = firstState(source);
   const resumed = [...source.sentMessages];
   const steering = createSteering(context);
   const budget = createTurnBudget(context);
   return {
     id: log.record.id,
-    append: async (message) => {
-      state.pending.push(checkMessage(message));
+    append: async (message, tag) => {
+      state.pending.push({ message: checkMessage(message), tag: checkTag(tag) });
     },
+    tag: (message, tag) => steering.tag(log.record.id, { message, tag }),
     prepare: async <Request>(options: PrepareOptions) => {
       if (resumed.length > 0) await resume(context, state, resumed.splice(0));
       const prepared = await context.openTurns.during(() =>
@@ -156,14 +141,44 @@ export function createSession(
     undo: (edit) => steering.undo(log.record.id, edit === undefined ? {} : { edit }),
     checkpoint: async (label = "") => (await steering.checkpoint(log.record.id, { label })).id,
     restore: (point) => steering.restore(log.record.id, point),
+    fork: async (point = {}) => (await steering.fork(log.record.id, point)).id,
     compact: (options = {}) => steering.compact(log.record.id, options),
-    milestone: (options = {}) => steering.milestone(log.record.id, options),
+    milestone: async (options = {}) => {
+      await steering.milestone(log.record.id, options);
+    },
     reset: (options = {}) => steering.reset(log.record.id, options),
     on: (type, handler) =>
       context.bus.subscribe(({ event }) => {
         if (event.session === log.record.id && event.type === type)
           handler(event as Parameters<typeof handler>[0]);
       }),
+  };
+}
+
+/** The state of a session before its first turn in this process. */
+function firstState({ log, agent, priority }: SessionSource): SessionState {
+  const knownWire = Object.values(wires).find(({ name }) => name === log.record.wire);
+  return {
+    log,
+    ...(agent === undefined ? {} : { agent }),
+    ...(priority === undefined ? {} : { priority }),
+    pending: [],
+    sentMessages: [],
+    links: [],
+    messages: [],
+    sumsBefore: [nothing],
+    hasMarks: false,
+    wire: knownWire,
+    tip: undefined,
+    ruler: undefined,
+    totals: emptyTotals,
+    tools: undefined,
+    head: undefined,
+    offer: undefined,
+    open: undefined,
+    draft: undefined,
+    sent: undefined,
+    denial: undefined,
   };
 }
 

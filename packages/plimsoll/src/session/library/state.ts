@@ -4,10 +4,11 @@ import type { Limit } from "../../budget/limit.ts";
 import type { Measurement } from "../../budget/measure.ts";
 import type { Outcome } from "../../message/event.ts";
 import type { JsonObject } from "../../message/json.ts";
-import type { Message, ToolCallPart } from "../../message/message.ts";
+import type { ToolCallPart } from "../../message/message.ts";
 import type { ToolDefinition } from "../../message/tool.ts";
 import type { Wire } from "../../wire/format/wire.ts";
 import type { Draft } from "../draft/draft.ts";
+import type { PendingMessage } from "../draft/encode.ts";
 import type { Fitted } from "../fit/last-resort.ts";
 import type { Tip } from "../log/append.ts";
 import type { Link, LogMessage, SessionLog } from "../log/log.ts";
@@ -22,7 +23,7 @@ export interface SessionState extends ConversationState, MadeState {
   log: SessionLog;
   readonly agent?: string;
   readonly priority?: 1 | 2 | 3;
-  readonly pending: (JsonObject | Message)[];
+  readonly pending: PendingMessage[];
   open: OpenRequest | undefined;
   /** The draft of the last prepared turn. */
   draft: Draft | undefined;

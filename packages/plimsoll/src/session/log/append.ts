@@ -1,6 +1,8 @@
 /** Adds messages, branches and events to the log in memory. save.ts stores them. */
 
 import type { PlimsollEvent, Relation } from "../../message/event.ts";
+import type { MessageTag } from "../../message/tag.ts";
+import type { Priority } from "../../message/unit.ts";
 import { packBody } from "../../store/body.ts";
 import type { NodeRecord, Write } from "../../store/store.ts";
 import { echoOn, type LeftMessages, noteMarks, noteWords } from "./echoes.ts";
@@ -11,6 +13,7 @@ import {
   extendLink,
   type Link,
   type LogMessage,
+  rememberInSession,
   type SessionLog,
   startBranch,
 } from "./log.ts";
@@ -39,6 +42,8 @@ export interface MessageToAppend {
   readonly bytes: Uint8Array;
   /** The link of this message, if the caller already knows it. It must continue the link of the message before it. */
   readonly link?: Link | undefined;
+  /** What the caller said about this message. */
+  readonly tag?: MessageTag | undefined;
 }
 
 export interface Appending {
@@ -50,6 +55,8 @@ export interface Appending {
   readonly at: number;
   /** Messages that the client no longer sends, or now sends in another place. */
   readonly left?: LeftMessages;
+  /** The priority of the session or the request. New messages without a priority of their own get it. */
+  readonly priority?: Priority | undefined;
 }
 
 /** Appends each message as a child of the one before it, and returns the last. The bytes are packed while the model works. */
@@ -71,7 +78,7 @@ function appendMessage(
   appending: Appending,
 ): Tip {
   const { message, bytes } = added;
-  const { left = new Map(), ...place } = appending;
+  const { left = new Map(), priority, ...place } = appending;
   const link = added.link ?? extendLink(parent.link, message);
   const isSent = appending.source === "request";
   const echo = isSent ? echoOn(log, appending.branch, { message, left }) : undefined;
@@ -86,12 +93,32 @@ function appendMessage(
   if (node.source === "answer" || node.source === "echo") noteWords(log, node.seq, message.marks);
   if (echo !== undefined && node.source === "echo") log.echoes.set(node.seq, echo);
   if (isNew) {
-    const { id: session, tenant } = log.record;
-    log.unsaved.push(
-      packBody(bytes).then((body): Write => ({ kind: "message", session, tenant, node, body })),
-    );
+    noteTags(log, node.seq, { priority, tag: added.tag });
+    log.unsaved.push(messageWrite(log, node, bytes));
   }
   return { seq: node.seq, link };
+}
+
+async function messageWrite(
+  { record: { id: session, tenant } }: SessionLog,
+  node: NodeRecord,
+  bytes: Uint8Array,
+): Promise<Write> {
+  return { kind: "message", session, tenant, node, body: await packBody(bytes) };
+}
+
+function noteTags(
+  log: SessionLog,
+  seq: number,
+  {
+    priority,
+    tag,
+  }: { readonly priority: Priority | undefined; readonly tag?: MessageTag | undefined },
+): void {
+  const place = { first: seq, last: seq };
+  if (tag !== undefined) rememberInSession(log, { kind: "tagged", run: { ...place, ...tag } });
+  if (priority === undefined || tag?.priority !== undefined) return;
+  rememberInSession(log, { kind: "tagged", run: { ...place, priority, isGeneral: true } });
 }
 
 export interface BranchToStart {

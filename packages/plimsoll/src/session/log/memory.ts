@@ -7,6 +7,8 @@
  */
 
 import type { ByComponent, Calibration } from "../../budget/calibrate.ts";
+import { type TagRun, withRun } from "../../message/tag.ts";
+import type { Priority } from "../../message/unit.ts";
 
 export interface BranchMemory extends ProviderMemory, CompactionMemory, ToolMemory, ClientMemory {
   /** Number of turns that have ended. */
@@ -105,6 +107,10 @@ export interface SessionMemory {
   readonly taken: Readonly<Record<string, TakenTokens>>;
   /** Times of recent overflows: the chain could not make a request fit, or a provider refused a request as too long. */
   readonly overflows: readonly number[];
+  /** What callers said about messages. Absent if they said nothing. */
+  readonly tags?: readonly TagRun[];
+  /** The priority with which the library opened the session. */
+  readonly priority?: Priority;
 }
 
 /** The last request for which a provider reported usage: the reported tokens, and Plimsoll's own count. */
@@ -291,7 +297,9 @@ export type SessionNote =
   | { readonly kind: "window-named"; readonly target: string }
   | { readonly kind: "took"; readonly target: string; readonly taken: TakenTokens }
   | { readonly kind: "overflowed"; readonly at: number }
-  | { readonly kind: "fresh-start" };
+  | { readonly kind: "fresh-start" }
+  | { readonly kind: "tagged"; readonly run: TagRun }
+  | { readonly kind: "opened"; readonly priority: Priority };
 
 export const blankSession: SessionMemory = {
   calibrations: {},
@@ -320,6 +328,10 @@ export function afterSessionNote(memory: SessionMemory, note: SessionNote): Sess
       return { ...memory, overflows: [...memory.overflows, note.at].slice(-overflowsMax) };
     case "fresh-start":
       return memory.overflows.length === 0 ? memory : { ...memory, overflows: [] };
+    case "tagged":
+      return { ...memory, tags: withRun(memory.tags ?? [], note.run) };
+    case "opened":
+      return { ...memory, priority: note.priority };
   }
 }
 

@@ -3,6 +3,7 @@
 import { inOwnTokens, type TokenScale } from "../../budget/token-scale.ts";
 import { truncateKeeping } from "../../compact/strategies/truncate.ts";
 import type { Keep } from "../../compact/units/truncation-range.ts";
+import type { Edit } from "../../message/edit.ts";
 import { PlimsollError } from "../../message/error.ts";
 import type { Goal, Strategy } from "../../message/strategy.ts";
 import { type Draft, type Sized, sizeView } from "../draft/draft.ts";
@@ -54,10 +55,12 @@ export function compactNow(
     strategies,
     reason: "by hand",
     begins: "detection",
-    goalFor: ({ limit, head, scale }) => {
+    goalFor: ({ limit, head, now, scale }) => {
       if (keep !== undefined) return { limitTokens: limit, tokens: 0, floorTokens: 0 };
       const tokens = Math.floor(
-        budget === undefined ? usualGoal(limit, head) : inOwnTokens(budget, scale),
+        budget === undefined
+          ? askedGoal({ limit, head, now }, isJustCompacted(place))
+          : inOwnTokens(budget, scale),
       );
       const limitTokens = Math.min(limit, tokens);
       return { limitTokens, tokens, floorTokens: Math.floor(tokens * 0.8) };
@@ -119,6 +122,27 @@ function overUndone(strategy: Strategy): Strategy {
   };
 }
 
+/** The share of everything except the head that stays, if somebody asks for a compaction while the window has room. */
+const askedShare = 0.6;
+/** The usual goal is enough if the request is then at most this share of what it was. */
+const enoughShare = 0.9;
+
+/**
+ * Somebody who asks for a compaction wants room, however full the window is. If nothing was asked since the last compaction,
+ * another one takes out no more.
+ */
+function askedGoal({ limit, head, now }: Omit<Room, "scale">, isCompacted: boolean): number {
+  const usual = usualGoal(limit, head);
+  if (isCompacted || usual <= now * enoughShare) return usual;
+  return Math.min(usual, head + Math.max(0, now - head) * askedShare);
+}
+
+function isJustCompacted({ view, lastTurn }: StoredPlace): boolean {
+  const takesOut = new Set<Edit["action"]["kind"]>(["replace", "remove", "fold"]);
+  const last = view.edits.findLast(({ action }) => takesOut.has(action.kind));
+  return last !== undefined && last.at >= (lastTurn?.startedAt ?? 0);
+}
+
 interface Applying {
   readonly strategies: readonly Strategy[];
   readonly reason: string;
@@ -131,6 +155,8 @@ interface Room {
   readonly limit: number;
   /** Size of the fixed part, which no compaction takes out. */
   readonly head: number;
+  /** Size of the request before the compaction. */
+  readonly now: number;
   readonly scale: TokenScale;
 }
 
@@ -144,7 +170,12 @@ async function applyNow(
   const limit = place.lastTurn?.limit ?? guardOf(context, draft).limit;
   const scale = scaleOf(place.branch.record);
   const shown = await sizes(context, place, start);
-  const room = { limit: Math.floor(inOwnTokens(limit, scale)), head: headOf(draft, start), scale };
+  const room: Room = {
+    limit: Math.floor(inOwnTokens(limit, scale)),
+    head: headOf(draft, start),
+    now: start.measured.total,
+    scale,
+  };
   const figuresOf = ({ measured }: Sized): Pick<PhaseReport, "tokens" | "limit"> => ({
     tokens: shown(measured.total),
     limit,

@@ -53,7 +53,7 @@ function isBudgeted(
 ): boolean {
   const own = ownLimitsOf(config, { agent, priority, provider, model });
   const named = isWindowGuess === true ? Number.POSITIVE_INFINITY : window;
-  return budgetOf({ named }, own) !== undefined;
+  return budgetOf({ named, maxOutput: 0 }, own) !== undefined;
 }
 
 interface InTheWay {

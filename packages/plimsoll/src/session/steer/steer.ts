@@ -30,7 +30,9 @@ import {
   type StoredPlace,
   storedDraft,
 } from "./draft-from-store.ts";
+import { type Forked, type ForkPoint, forkSession } from "./fork.ts";
 import { checkRoom, type SteeredSize } from "./room.ts";
+import { type TagWish, tagMessage } from "./tag.ts";
 import { diffViews, type ViewDiff } from "./view-diff.ts";
 
 export interface Steered extends WindowNow {
@@ -69,6 +71,8 @@ export interface Steering {
     session: string,
     options: { readonly first: number; readonly last?: number; readonly branch?: string },
   ): Promise<Steered & { readonly id: number }>;
+  /** Says how important a message of the log is, or what it contains. */
+  tag(session: string, wish: TagWish): Promise<void>;
   /** Releases the pin with this id. */
   release(session: string, options: { readonly pin: number }): Promise<Steered>;
   compact(
@@ -78,7 +82,12 @@ export interface Steering {
   /** Starts afresh: one handover replaces the conversation so far. */
   reset(session: string, options: ResetOptions & { readonly branch?: string }): Promise<Compacted>;
   /** Makes the next turn start afresh. */
-  milestone(session: string, options: ResetOptions & { readonly branch?: string }): Promise<void>;
+  milestone(
+    session: string,
+    options: ResetOptions & { readonly branch?: string },
+  ): Promise<{ readonly branch: string }>;
+  /** Makes a new session from this one, or from a point of it. Both go on by themselves. */
+  fork(session: string, point: ForkPoint & { readonly branch?: string }): Promise<Forked>;
   /** The messages as the model sees them, and the size of the whole window. */
   view(session: string, branch?: string): Promise<ReadableView & WindowNow>;
   /** Compares the view at one point with the view at another point, or with the current view. */
@@ -130,6 +139,7 @@ export function createSteering(context: SteerContext): Steering {
         });
         return { ...(await steered(context, place, made)), id: made[0]?.seq ?? 0 };
       }),
+    tag: (session, wish) => one(session, () => tagMessage(context, session, wish)),
     release: (session, { pin }) =>
       one(session, async () => {
         const place = await at(session, await branchOf(context, session, pin));
@@ -160,10 +170,12 @@ export function createSteering(context: SteerContext): Steering {
     milestone: (session, { reason = "A milestone was reached.", task, branch }) =>
       one(session, async () => {
         const place = await at(session, branch);
-        const options = task === undefined ? { reason } : { reason, task };
-        remember(place.branch, { kind: "wants-recovery", ...options });
+        remember(place.branch, { kind: "wants-recovery", reason, ...(task && { task }) });
         await context.saver.save(place.log);
+        return { branch: place.branch.record.id };
       }),
+    fork: (session, { branch, ...point }) =>
+      one(session, async () => forkSession(context, await at(session, branch), point)),
     view: async (session, branch) => {
       const place = await at(session, branch);
       return { ...(await readableView(context, place)), ...(await sizeNow(context, place)) };

@@ -213,8 +213,10 @@ function noteOverflow(world: EndingWorld, sent: SentTurn, { answer }: TurnResult
   const body = error === undefined ? (response ?? null) : { error: { ...error } };
   const overflow = recognizeOverflow({ status: 200, body });
   if (overflow === undefined) return;
-  const { draft, fitted } = sent;
+  const { draft, fitted, isOverflowReported = false } = sent;
   remember(draft.branch, { kind: "must-compact" });
+  // The same rejection must be one record, one event and one count.
+  if (isOverflowReported) return;
   announceOverflow(world, draft, { fitted, overflow, attempt: 1, isRetried: false });
 }
 
@@ -290,6 +292,7 @@ async function appendChoice(
     source: "answer",
     isComplete,
     at: now(),
+    priority: draft.who.priority,
   });
   return { tip, tokens: messages.reduce((sum, { message }) => sum + message.tokens, 0) };
 }

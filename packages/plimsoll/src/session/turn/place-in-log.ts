@@ -85,7 +85,11 @@ async function place(world: PlacingWorld, read: ReadRequest, placing: Placing): 
   const { branch, found, named } = position;
   const left = leftBy(position);
   const added = messagesBehind(read, placing, position);
-  const tip = append(position, added, { turn: placing.turn, left });
+  const tip = append(position, added, {
+    turn: placing.turn,
+    left,
+    priority: read.incoming.priority,
+  });
   const { messages, links, serverSideCount } = placing.whole;
   keepSpellings(log, { messages, named, bytes: read.bytes, serverSideCount }, found.common);
   world.sessions.noteAnswers(log);
@@ -106,7 +110,14 @@ async function place(world: PlacingWorld, read: ReadRequest, placing: Placing): 
 function append(
   position: Position,
   added: readonly MessageToAppend[],
-  { turn, left }: Pick<Placing, "turn"> & { readonly left: readonly NodeRecord[] },
+  {
+    turn,
+    left,
+    priority,
+  }: Pick<Placing, "turn"> & {
+    readonly left: readonly NodeRecord[];
+    readonly priority: Incoming["priority"] | undefined;
+  },
 ): Tip {
   const { log, branch } = position;
   const tip = appendMessages(log, knownTip(position), added, {
@@ -116,6 +127,7 @@ function append(
     isComplete: true,
     at: turn.at,
     left: leftBehind(left),
+    priority,
   });
   moveTip(branch, tip.seq);
   branch.inFlight++;

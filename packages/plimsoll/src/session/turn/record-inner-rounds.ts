@@ -38,6 +38,7 @@ export async function expandAnswer(
         source: "inner",
         isComplete: true,
         at: now(),
+        priority: draft.who.priority,
       });
       inner.push(tip.seq ?? 0);
       log.inner.set(tip.seq ?? 0, body);
@@ -89,4 +90,6 @@ export interface SentTurn {
   readonly fitted: Fitted;
   /** The inner rounds of the turn. The client does not know them. */
   readonly rounds?: KeptRounds | undefined;
+  /** Whether the "too long" that ends the turn was already reported. */
+  readonly isOverflowReported?: boolean;
 }

@@ -37,6 +37,8 @@ export class Turn {
   readonly #unended: Unended;
   #fitted: Fitted;
   #attempt = 1;
+  /** Whether the provider's last "too long" was reported, and its error is what the client gets. */
+  #isOverflowReported = false;
   #ended: Promise<Saved> | undefined;
 
   /** Opens a turn from a draft. The library uses this too, with a draft that it makes from the session in memory. */
@@ -97,6 +99,7 @@ export class Turn {
       lookedUpTokens: this.rounds?.tokens,
     });
     this.#attempt++;
+    this.#isOverflowReported = smaller === undefined;
     this.#fitted = smaller ?? this.#fitted;
     return smaller !== undefined;
   }
@@ -107,7 +110,13 @@ export class Turn {
    */
   end(result: TurnResult): Promise<Saved> {
     const { draft, placed } = this;
-    const sent = { draft, placed, fitted: this.#fitted, rounds: this.rounds?.kept };
+    const sent = {
+      draft,
+      placed,
+      fitted: this.#fitted,
+      rounds: this.rounds?.kept,
+      isOverflowReported: this.#isOverflowReported,
+    };
     if (this.#ended !== undefined) return this.#ended;
     this.#ended = this.#services
       .end(sent, result)

@@ -1,0 +1,73 @@
+/** A compaction that somebody asks for makes room however full the window is: by the model, by the user, by a program. */
+
+import { afterEach, describe, expect, test } from "vitest";
+import { diceOf } from "../../demo/dice.ts";
+import { openPlimsoll, type Plimsoll } from "../../src/index.ts";
+import { prose } from "../harness/words.ts";
+
+const open: Plimsoll[] = [];
+afterEach(async () => {
+  for (const plimsoll of open.splice(0)) await plimsoll.close();
+});
+
+const small = {
+  contextWindow: 16_000,
+  maxOutputTokens: 500,
+  contextWindowBufferTokens: 500,
+  tokenizer: "tiktoken:o200k_base",
+};
+const said = {
+  id: "msg_1",
+  type: "message",
+  role: "assistant",
+  content: [{ type: "text", text: "Noted, and on to the next." }],
+  stop_reason: "end_turn",
+};
+const tools = [{ name: "look", parameters: { type: "object" } }];
+type Session = Awaited<ReturnType<Plimsoll["session"]>>;
+
+async function filledTo(turns: number): Promise<Session> {
+  const plimsoll = await openPlimsoll({
+    store: "memory",
+    config: { providers: { anthropic: { models: { small } } }, own_tools: "first-request" },
+  });
+  open.push(plimsoll);
+  const session = await plimsoll.session();
+  const random = diceOf(5);
+  for (let turn = 0; turn < turns; turn++) {
+    await session.append({ role: "user", content: prose(random, 300) });
+    await session.prepare({ target: "anthropic/small", tools, cacheMarks: false });
+    await session.commit(said);
+  }
+  return session;
+}
+
+/** About 10 %, 20 % and 45 % of the window. */
+describe.each([5, 8, 18])("after %i turns", (turns) => {
+  test("/compact makes the conversation smaller", async () => {
+    const session = await filledTo(turns);
+    const { tokensBefore, tokensAfter, messagesBefore, messagesAfter, strategies } =
+      await session.compact();
+    expect(tokensAfter).toBeLessThan(tokensBefore * 0.8);
+    expect(messagesAfter).toBeLessThanOrEqual(messagesBefore);
+    expect(strategies.length).toBeGreaterThan(0);
+    await expect(session.compact()).rejects.toThrow("There is nothing to take out");
+  });
+
+  test("compact_context makes the conversation smaller", async () => {
+    const session = await filledTo(turns);
+    await session.append({ role: "user", content: "Now make room for something large." });
+    const turn = await session.prepare({ target: "anthropic/small", tools, cacheMarks: false });
+    const use = { type: "tool_use", id: "toolu_1", name: "compact_context", input: {} };
+    const answer = { ...said, content: [use], stop_reason: "tool_use" };
+    await session.commit(answer);
+    const [call] = turn.toolCalls(answer);
+    if (call === undefined) throw new Error("There is no call.");
+    const own = await session.answer(call);
+    expect(own?.isError, own?.text).toBe(false);
+    const [before = 0, after = 0] = (own?.text.match(/[\d,]{3,}/g) ?? []).map((figure) =>
+      Number(figure.replaceAll(",", "")),
+    );
+    expect(after, own?.text).toBeLessThan(before * 0.8);
+  });
+});
