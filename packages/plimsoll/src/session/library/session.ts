@@ -20,7 +20,13 @@ import type { Saved } from "../log/save.ts";
 import { emptyTotals } from "../measure/preamble.ts";
 import type { CompactOptions } from "../steer/compact-now.ts";
 import type { SteerContext } from "../steer/draft-from-store.ts";
-import { type Compacted, createSteering, type ResetOptions, type Steered } from "../steer/steer.ts";
+import {
+  type Compacted,
+  createSteering,
+  type ResetOptions,
+  type Steered,
+  type Steering,
+} from "../steer/steer.ts";
 import type { TurnContext } from "../turn/context.ts";
 import { type AnsweredCall, answerCall } from "./answer-call.ts";
 import { resume, takeAnswer } from "./conversation.ts";
@@ -38,6 +44,7 @@ export type { WireOfProvider } from "./prepare.ts";
 
 /** Contract: one call at a time. Appended messages are stored with the next commit. */
 export interface Session {
+  /** Changes only if the session was deleted: its conversation then goes on in a new session. */
   readonly id: string;
   /** Appends a message in any wire format or in Plimsoll's neutral form. */
   append(message: JsonObject | Message): Promise<void>;
@@ -113,7 +120,9 @@ export function createSession(
   const steering = createSteering(context);
   const budget = createTurnBudget(context);
   return {
-    id: log.record.id,
+    get id() {
+      return state.log.record.id;
+    },
     append: async (message) => {
       state.pending.push(checkMessage(message));
     },
@@ -138,7 +147,7 @@ export function createSession(
       const { sent } = state;
       if (state.draft === undefined || sent === undefined) return null;
       const draft = await currentDraft(context, state.draft);
-      const compact = (): Promise<Compacted> => steering.compact(log.record.id, {});
+      const compact = (): Promise<Compacted> => steering.compact(state.log.record.id, {});
       // The next prepared turn lists the tools that this search finds.
       const findTools = async (query: string): Promise<OwnAnswer> => {
         const isBehindAnother = draft.branch.memory.found?.turn === draft.turn.id;
@@ -153,17 +162,26 @@ export function createSession(
       return answerCall(context, { draft, budget, compact, findTools }, call);
     },
     toolBudget: budget.publicApi,
-    undo: (edit) => steering.undo(log.record.id, edit === undefined ? {} : { edit }),
-    checkpoint: async (label = "") => (await steering.checkpoint(log.record.id, { label })).id,
-    restore: (point) => steering.restore(log.record.id, point),
-    compact: (options = {}) => steering.compact(log.record.id, options),
-    milestone: (options = {}) => steering.milestone(log.record.id, options),
-    reset: (options = {}) => steering.reset(log.record.id, options),
+    ...byHand(steering, () => state.log.record.id),
     on: (type, handler) =>
       context.bus.subscribe(({ event }) => {
-        if (event.session === log.record.id && event.type === type)
+        if (event.session === state.log.record.id && event.type === type)
           handler(event as Parameters<typeof handler>[0]);
       }),
+  };
+}
+
+function byHand(
+  steering: Steering,
+  idNow: () => string,
+): Pick<Session, "undo" | "checkpoint" | "restore" | "compact" | "milestone" | "reset"> {
+  return {
+    undo: (edit) => steering.undo(idNow(), edit === undefined ? {} : { edit }),
+    checkpoint: async (label = "") => (await steering.checkpoint(idNow(), { label })).id,
+    restore: (point) => steering.restore(idNow(), point),
+    compact: (options = {}) => steering.compact(idNow(), options),
+    milestone: (options = {}) => steering.milestone(idNow(), options),
+    reset: (options = {}) => steering.reset(idNow(), options),
   };
 }
 
