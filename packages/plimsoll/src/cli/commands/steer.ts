@@ -4,13 +4,12 @@
  */
 
 import { type Flags, loadSettings, type Settings } from "../../config/config.ts";
-import { openDataFolder } from "../../config/data-folder.ts";
 import { PlimsollError } from "../../message/error.ts";
-import { isObject } from "../../message/json.ts";
 import { openPlimsoll } from "../../plimsoll.ts";
 import type { RestorePoint } from "../../session/log/checkpoints.ts";
 import type { Compacted, Steered, Steering } from "../../session/steer/steer.ts";
 import { harmlessJson } from "../../text/unseen.ts";
+import { askService } from "../console/ask-running.ts";
 import { chooseSession, withStore } from "../console/open-store.ts";
 import { withProgress } from "../console/progress.ts";
 import { findService } from "../console/running.ts";
@@ -122,7 +121,10 @@ async function steerStored<T extends Steered>(
   const running = await findService(settings.data);
   return running === undefined
     ? steerFolder(settings, session, wanted)
-    : steerService(running.url, settings, session, wanted);
+    : askService<T>(running.url, settings, {
+        path: `sessions/${session}/${wanted.action}`,
+        body: wanted.payload,
+      });
 }
 
 async function steerFolder<T extends Steered>(
@@ -136,26 +138,4 @@ async function steerFolder<T extends Steered>(
   } finally {
     await plimsoll.close();
   }
-}
-
-/** The running service does the work, because two processes must not write to one folder at the same time. */
-async function steerService<T extends Steered>(
-  url: string,
-  settings: Settings,
-  session: string,
-  { action, payload }: Steer<T>,
-): Promise<T> {
-  const token = settings.token ?? openDataFolder(settings.data).token;
-  const response = await fetch(`${url}/api/sessions/${session}/${action}`, {
-    method: "POST",
-    headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
-    body: JSON.stringify(payload),
-  });
-  const answer: unknown = await response.json();
-  if (response.ok) return answer as T;
-  const error = isObject(answer) && isObject(answer["error"]) ? answer["error"] : {};
-  throw new PlimsollError(
-    "INTERNAL",
-    String(error["message"] ?? `The service answered with status ${response.status}.`),
-  );
 }
