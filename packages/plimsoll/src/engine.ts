@@ -223,9 +223,9 @@ async function close(
   retaining: Retaining | undefined,
 ): Promise<void> {
   closing.abort(closedError());
-  await retaining?.stop();
   await mender.idle();
   await context.openTurns.close(closeTimeoutMs);
+  await retaining?.stop();
   await context.background.idle();
   await context.own.close();
   await threads.close();
