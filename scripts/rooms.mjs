@@ -46,6 +46,7 @@ export const rooms = [
     pure,
   ],
   ["workers", "with-timeout.ts", "Worker threads, and time limits for work that may hang"],
+  ["store/forget", "forgetting.ts", "Deletes sessions from all files"],
   ["store", "store.ts", "The append-only store: SQLite in worker threads, or memory"],
   [
     "watch",

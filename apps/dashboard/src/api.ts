@@ -6,6 +6,8 @@ import type {
   BudgetSettings,
   ConfigAnswer,
   EditRow,
+  ForgetAnswer,
+  HoldingSum,
   LimitSettings,
   Listed,
   MessageDetails,
@@ -186,6 +188,9 @@ export interface Api {
   config(signal?: AbortSignal): Promise<ConfigAnswer>;
   saveConfig(change: ConfigChange): Promise<ConfigAnswer>;
   steer(id: string, action: SteerAction, options?: object): Promise<Steered>;
+  /** What the store has of a session, all of which `forget` deletes. */
+  holdings(id: string): Promise<HoldingSum>;
+  forget(id: string): Promise<ForgetAnswer>;
 }
 
 /** Maximum number of turns of a session that the service lists. */
@@ -195,7 +200,7 @@ export const turnsMost = 10_000;
 const patienceMs = 120_000;
 
 interface Call {
-  readonly method?: "GET" | "POST" | "PUT";
+  readonly method?: "GET" | "POST" | "PUT" | "DELETE";
   readonly query?: Readonly<Record<string, string | number | undefined>>;
   readonly body?: unknown;
   readonly signal?: AbortSignal | undefined;
@@ -232,6 +237,8 @@ export function createApi(
     saveConfig: (body) => call("config", { method: "PUT", body }),
     steer: (id, action, options = {}) =>
       call(of(id, `/${action}`), { method: "POST", body: options }),
+    holdings: (id) => call(of(id, "/holdings")),
+    forget: (id) => call(of(id), { method: "DELETE" }),
   };
 }
 

@@ -157,6 +157,11 @@ class Live {
 
   #take(event: PlimsollEvent): void {
     const { session } = event;
+    if (event.type === "session-forgotten") {
+      this.#drop(session);
+      this.#tell(event);
+      return;
+    }
     const known = this.#known.get(session);
     const changed = withEvent(known, event, this.settings);
     const isPhase = event.type === "context-breaking-update";
@@ -167,7 +172,12 @@ class Live {
       this.#set(session, changed, isPhase ? "phase" : "event");
     const course = phaseAfter(known, event, this.#hiding.get(session)?.course);
     if (changed !== undefined && course !== "as-it-was") this.#hideLater(session, course);
-    for (const handler of [...(this.#ofSession.get(session) ?? []), ...this.#ofAll]) handler(event);
+    this.#tell(event);
+  }
+
+  #tell(event: PlimsollEvent): void {
+    const own = this.#ofSession.get(event.session) ?? [];
+    for (const handler of [...own, ...this.#ofAll]) handler(event);
   }
 
   /**

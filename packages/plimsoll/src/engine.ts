@@ -47,6 +47,8 @@ import { createTokenCounter, type SessionTokenCounter } from "./session/measure/
 import { createSessionSummariser } from "./session/models/session-summariser.ts";
 import { createSummariser } from "./session/models/summariser.ts";
 import { loadWordVectors } from "./session/models/word-vectors.ts";
+import { createForgetting, type Forgetting } from "./session/steer/forget.ts";
+import { type Retaining, retainHourly } from "./session/steer/retain-hourly.ts";
 import { createSteering, type Steering } from "./session/steer/steer.ts";
 import { createCompactThreads } from "./session/threads/compact-thread.ts";
 import { createOfferReader } from "./session/tools/own-tools-offer.ts";
@@ -105,6 +107,8 @@ export interface Engine {
   readonly own: OwnAnswers;
   /** Changes the view of a session by hand: undo, restore, checkpoint, pin, compact. */
   readonly steering: Steering;
+  /** Deletes sessions. */
+  readonly forgetting: Forgetting;
   readonly inspect: Inspection;
   readonly store: Store;
   readonly health: Health;
@@ -148,6 +152,12 @@ export interface Settings {
   change(config: Config): void;
 }
 
+/**
+ * Maximum size of a database that the service writes anew after a deletion. Commits wait meanwhile, and this many bytes take less
+ * time than a commit may take.
+ */
+const rewrittenBytesMost = 1_000_000_000;
+
 /** When the engine closes, it waits at most this many milliseconds for running turns to end. */
 const closeTimeoutMs = 3000;
 
@@ -162,6 +172,9 @@ export async function openEngine(options: EngineOptions = {}): Promise<Engine> {
   const opened = await openContext(options, config);
   const { context, counter, mender } = opened;
   const { bus, store, sign, own } = context;
+  const isService = options.isService === true;
+  const forgetting = createForgetting(context, isService ? rewrittenBytesMost : undefined);
+  const retaining = isService ? retainHourly(forgetting) : undefined;
   return {
     session: (wanted = {}) =>
       typeof wanted === "string"
@@ -172,6 +185,7 @@ export async function openEngine(options: EngineOptions = {}): Promise<Engine> {
     compactMessages: (task) => compactOnce(context, task),
     own,
     steering: createSteering(context),
+    forgetting,
     inspect: {
       picture: context.picture,
       names: createNames(store),
@@ -200,14 +214,18 @@ export async function openEngine(options: EngineOptions = {}): Promise<Engine> {
       }),
     subscribe: bus.subscribe,
     warmUp: () => counter.prepare(usualTokenizer),
-    close: () => close(opened),
+    close: () => close(opened, retaining),
   };
 }
 
-async function close({ context, counter, mender, threads, closing }: OpenedContext): Promise<void> {
+async function close(
+  { context, counter, mender, threads, closing }: OpenedContext,
+  retaining: Retaining | undefined,
+): Promise<void> {
   closing.abort(closedError());
   await mender.idle();
   await context.openTurns.close(closeTimeoutMs);
+  await retaining?.stop();
   await context.background.idle();
   await context.own.close();
   await threads.close();

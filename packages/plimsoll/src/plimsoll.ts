@@ -15,6 +15,7 @@ import type { CostOf, CostReport } from "./session/inspect/cost.ts";
 import type { Pictures } from "./session/inspect/window.ts";
 import type { OneOff } from "./session/library/compact-messages.ts";
 import type { Session } from "./session/library/session.ts";
+import type { Forgetting } from "./session/steer/forget.ts";
 import type { Steering } from "./session/steer/steer.ts";
 import type { WireName } from "./wire/format/wire.ts";
 import { wires } from "./wire/wires.ts";
@@ -53,6 +54,8 @@ export interface Plimsoll {
   compactMessages(task: CompactTask): Promise<OneOff>;
   /** Changes the view of a session by hand: undo, restore, checkpoint, pin, compact. The session is named by its id. */
   readonly steering: Steering;
+  /** Deletes sessions, with all that belongs to them. */
+  readonly forgetting: Forgetting;
   /** The content of a session's window, in order. */
   readonly picture: Pictures;
   /** The turns of a session, newest first. */
@@ -82,6 +85,7 @@ export async function openPlimsoll(options: PlimsollOptions = {}): Promise<Plims
     session: engine.session,
     compactMessages: (task) => engine.compactMessages({ ...task, wire: wires[task.wire] }),
     steering: engine.steering,
+    forgetting: engine.forgetting,
     picture: engine.inspect.picture,
     turns: engine.inspect.turns,
     cost: engine.inspect.cost,

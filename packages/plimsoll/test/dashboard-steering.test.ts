@@ -293,3 +293,33 @@ describe("two who steer at once", () => {
     },
   );
 });
+
+describe("a session that is forgotten", () => {
+  test("the dialog says what would go, the page what went, and the list no longer has it", async () => {
+    const talk = stage.talk({ name: "forgotten", agent: "forgotten" });
+    await talk.say("Nobody needs these words any more.");
+    const page = await open(talk, "window");
+    await filled(page).waitFor();
+    await page
+      .getByRole("group", { name: "Actions" })
+      .getByRole("button", { name: "Forget" })
+      .click();
+    const dialog = page.getByRole("dialog", { name: "Forget this session?" });
+    await dialog
+      .getByText(/This deletes 1 session, 2 messages, 0 archive entries, .* bytes/)
+      .waitFor();
+    expect(await filled(page).count()).toBe(1);
+    await dialog.getByRole("button", { name: "Forget" }).click();
+    await page.getByRole("heading", { name: "This session is forgotten" }).waitFor();
+    await page
+      .getByText(/^Deleted: 1 session, 2 messages, 0 archive entries, .* bytes\.$/)
+      .waitFor();
+    await page.getByRole("link", { name: "Back to all sessions" }).click();
+    await page.getByRole("heading", { name: "Sessions" }).first().waitFor();
+    expect(await page.getByText("Nobody needs these words").count()).toBe(0);
+    const { items } = await stage.api<{ items: readonly { readonly id: string }[] }>(
+      "/api/sessions",
+    );
+    expect(items.map(({ id }) => id)).not.toContain(talk.id);
+  });
+});

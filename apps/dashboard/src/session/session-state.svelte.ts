@@ -3,6 +3,7 @@
 import type { TurnPoint, WindowPicture } from "plimsoll/api";
 import type { CompactionEndEvent, PlimsollEvent } from "plimsoll/events";
 import { type Gathering, gather } from "plimsoll/watch/gather";
+import { holdingWords } from "plimsoll/watch/holding-words";
 import { type Asking, oneAtATime } from "plimsoll/watch/one-at-a-time";
 import { type Kind, staleAfter } from "plimsoll/watch/stale";
 import {
@@ -42,6 +43,10 @@ const allKinds: readonly Kind[] = [
 export class SessionState {
   readonly id: string;
   presence: "there" | "gone" = $state("there");
+  /** What was deleted with the session, in words. Undefined while the session is there, and if nobody knows. */
+  gone: string | undefined = $state.raw();
+  /** What a deletion has left to do, one sentence each. */
+  unfinished: readonly string[] = $state.raw([]);
   session: SessionDetails | undefined = $state.raw();
   picture: WindowPicture | undefined = $state.raw();
   /** The chosen branch. Undefined means the branch that was used last. */
@@ -169,11 +174,29 @@ export class SessionState {
     }
   }
 
+  /** Deletes the session. Returns a sentence if that failed. */
+  async forget(): Promise<string | undefined> {
+    if (this.pending !== undefined) return undefined;
+    this.pending = "forget";
+    try {
+      const { unfinished, ...sum } = await api.forget(this.id);
+      this.unfinished = unfinished;
+      this.#leave(holdingWords(sum));
+      return undefined;
+    } catch (error) {
+      this.#leaveIfGone(error);
+      return sentenceOf(error);
+    } finally {
+      this.pending = undefined;
+    }
+  }
+
   retry(): void {
     this.#isOld(allKinds);
   }
 
   #take(event: PlimsollEvent): void {
+    if (event.type === "session-forgotten") this.#leave(holdingWords({ sessions: 1, ...event }));
     this.run = advance(this.run, event);
     this.#isOld(staleAfter(event));
   }
@@ -241,6 +264,11 @@ export class SessionState {
     const { items } = await api.turns(this.id, signal);
     this.cost = items.length < turnsMost ? undefined : await api.cost(this.id, signal);
     this.turns = oldestFirst(items);
+  }
+
+  #leave(gone: string): void {
+    this.gone = gone;
+    this.presence = "gone";
   }
 
   #leaveIfGone(error: unknown): void {

@@ -5,6 +5,7 @@
 
 import { readFileSync } from "node:fs";
 import { Command, CommanderError, InvalidArgumentError } from "commander";
+import { ageWords, millisecondsIn } from "../config/ages-and-sizes.ts";
 import type { Flags } from "../config/config.ts";
 import { errorMessage, PlimsollError } from "../message/error.ts";
 import { harmless } from "../text/unseen.ts";
@@ -12,6 +13,7 @@ import { wireNames } from "../wire/format/wire.ts";
 import type { CompactFlags } from "./commands/compact.ts";
 import type { CostFlags } from "./commands/cost.ts";
 import { printEnvironment } from "./commands/env.ts";
+import type { ForgetFlags } from "./commands/forget.ts";
 import type { RecallFlags } from "./commands/recall.ts";
 import type { ReplayFlags } from "./commands/replay.ts";
 import type { ServeFlags } from "./commands/serve.ts";
@@ -50,6 +52,12 @@ function secondsOf(text: string): number {
   const seconds = text.trim() === "" ? Number.NaN : Number(text);
   if (Number.isFinite(seconds) && seconds >= 0) return seconds;
   throw new InvalidArgumentError("give a number of seconds.");
+}
+
+function ageOf(text: string): number {
+  const age = millisecondsIn(text);
+  if (age !== undefined) return age;
+  throw new InvalidArgumentError(`give ${ageWords}.`);
 }
 
 /** Collects the values of an option that may be given several times. */
@@ -146,6 +154,7 @@ export function program(): Command {
     );
 
   addTimeTravel(root);
+  addForget(root);
   addCompaction(root);
   addReplay(root);
   addReport(root);
@@ -301,6 +310,19 @@ function addTop(root: Command): void {
     .option("--once", "print one frame as plain text and exit")
     .option("--no-color", "print without colours (NO_COLOR in the environment does the same)")
     .action(async (flags: TopFlags) => (await import("./top/top.ts")).runTop(flags));
+}
+
+function addForget(root: Command): void {
+  example(withData(root.command("forget")), "plimsoll forget --older-than 30d")
+    .description("delete sessions with all that belongs to them, and give the space back")
+    .argument("[session]", "session id, or the beginning of it")
+    .option("--older-than <age>", "sessions whose last turn is older, such as 30d or 12h", ageOf)
+    .option("--all", "all sessions, all backups, and all that was put aside")
+    .option("--yes", "do not ask (needed without a terminal)")
+    .option("--json", "as JSON")
+    .action(async (session: string | undefined, flags: ForgetFlags) =>
+      (await import("./commands/forget.ts")).runForget(session, flags),
+    );
 }
 
 function addTimeTravel(root: Command): void {

@@ -205,6 +205,10 @@ test.each([
     "summariser: { provider: openai, model: gpt-5.1, inputUsdPerMTok: 1 }",
     "summariser is wrong: set both",
   ],
+  ["retention: { max_age: 30 }", "retention.max_age is wrong"],
+  ["retention: { max_age: 0d }", "retention.max_age is wrong: give an age above 0"],
+  ["retention: { max_size: 2 parsecs }", "retention.max_size is wrong: give a size above 0"],
+  ["retention: { max_ages: 30d }", 'unknown key "max_ages" in retention: did you mean "max_age"?'],
   ["a: [", "is not valid YAML"],
   ["providers: { __proto__: { polluted: 1 } }", '"__proto__" is not allowed'],
 ])("%s gets one sentence", (text, sentence) => {

@@ -7,6 +7,7 @@ import { z } from "zod";
 import { usualThresholds, usualToolShare } from "../budget/thresholds.ts";
 import { breakingStrategy } from "./breaking-strategy.ts";
 import { provider, schemaFactor, share, tokens } from "./providers.ts";
+import { retention } from "./retention.ts";
 import { summariser } from "./summariser.ts";
 
 const priority = z.union([z.literal(1), z.literal(2), z.literal(3)]);
@@ -137,6 +138,11 @@ export const configSchema = z.strictObject({
     .enum(["full", "normal"])
     .describe(
       "`full`: a turn is on disk before the client sees the end of its answer. `normal`: a power cut may lose the last turns.",
+    )
+    .optional(),
+  retention: retention
+    .describe(
+      "Which sessions the service deletes by itself, when it starts and then every hour. It never deletes a session that has a pin, that is in use or was used within the last hour, nor the newest one. Default: none.",
     )
     .optional(),
   providers: z

@@ -293,3 +293,18 @@ export interface ConfigAnswer {
   readonly agent: BudgetSettings;
   readonly limits: LimitSettings;
 }
+
+/** What the store has of some sessions, or what a deletion took away. */
+export interface HoldingSum {
+  readonly sessions: number;
+  readonly messages: number;
+  readonly archiveEntries: number;
+  /** Bytes of the content, as they are stored. */
+  readonly bytes: number;
+}
+
+/** The answer of `DELETE /api/sessions/{id}` and `POST /api/forget`. */
+export interface ForgetAnswer extends HoldingSum {
+  /** What is left to do, one sentence each. Empty if nothing of the sessions is left in any file. */
+  readonly unfinished: readonly string[];
+}

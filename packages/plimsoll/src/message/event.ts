@@ -309,6 +309,23 @@ export interface ToolsLoadedEvent extends Base {
   readonly priceUsd?: number;
 }
 
+/** A session was deleted, with all that belongs to it. */
+export interface SessionForgottenEvent extends Base {
+  readonly type: "session-forgotten";
+  /** Whether a person deleted it, or the setting `retention`. */
+  readonly by: "hand" | "retention";
+  readonly messages: number;
+  readonly archiveEntries: number;
+  /** Bytes of the deleted content, as they were stored. */
+  readonly bytes: number;
+}
+
+/** The setting `retention` would delete every session. Plimsoll keeps this one, the newest. */
+export interface RetentionSparedEvent extends Base {
+  readonly type: "retention-spared";
+  readonly message: string;
+}
+
 export type PlimsollEvent =
   | SessionStartEvent
   | BranchStartEvent
@@ -329,7 +346,9 @@ export type PlimsollEvent =
   | GuardEnforcedEvent
   | ViewSteeredEvent
   | StoreErrorEvent
-  | StoreSpoiltEvent;
+  | StoreSpoiltEvent
+  | SessionForgottenEvent
+  | RetentionSparedEvent;
 
 export type PlimsollEventType = PlimsollEvent["type"];
 

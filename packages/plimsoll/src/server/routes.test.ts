@@ -60,7 +60,19 @@ beforeAll(async () => {
   engine = await openEngine({ store: "memory" });
   servers.loopback = await start("127.0.0.1");
   servers.open = await start("0.0.0.0");
-  const said = await fetch(`${servers.loopback.url}/v1/messages`, {
+  ownSession = await beginSession();
+  handle = "pl_0000000000000000000000";
+});
+afterAll(async () => {
+  await servers.loopback?.close();
+  await servers.open?.close();
+  await engine.close();
+  upstream.close();
+});
+
+/** A session of the tenant. */
+async function beginSession(): Promise<string> {
+  const said = await fetch(`${servers.loopback?.url}/v1/messages`, {
     method: "POST",
     headers: { "content-type": "application/json", "x-plimsoll-token": tenantToken },
     body: JSON.stringify({
@@ -70,16 +82,10 @@ beforeAll(async () => {
     }),
   });
   await said.text();
-  ownSession = said.headers.get("x-plimsoll-session") ?? "";
-  expect(ownSession).not.toBe("");
-  handle = "pl_0000000000000000000000";
-});
-afterAll(async () => {
-  await servers.loopback?.close();
-  await servers.open?.close();
-  await engine.close();
-  upstream.close();
-});
+  const id = said.headers.get("x-plimsoll-session") ?? "";
+  expect(id).not.toBe("");
+  return id;
+}
 
 const tokens = {
   none: {},
@@ -204,11 +210,40 @@ test("what is in no table is not there: without a token nobody learns that, belo
 });
 
 test("a tenant reaches its own session, and not that of another", async () => {
-  const path = `/api/sessions/${ownSession}`;
+  const path = `/api/sessions/${await beginSession()}`;
   expect((await statusOf("GET", path, tokens.tenant)).status).toBe(200);
+  const other = `/api/sessions/${await othersSession()}`;
+  for (const method of ["GET", "DELETE"])
+    expect((await statusOf(method, other, tokens.tenant)).status).toBe(404);
+  expect((await statusOf("GET", other, tokens.owner)).status).toBe(200);
+  expect((await statusOf("DELETE", path, tokens.tenant)).status).toBe(200);
+  expect((await statusOf("DELETE", path, tokens.tenant)).status).toBe(404);
+});
+
+async function othersSession(): Promise<string> {
   const other = await engine.session({});
   await other.append({ role: "user", parts: [{ kind: "text", text: "x" }] });
-  expect((await statusOf("GET", `/api/sessions/${other.id}`, tokens.tenant)).status).toBe(404);
+  await other.prepare({ target: "anthropic/m" });
+  await other.commit({ role: "assistant", content: [{ type: "text", text: "y" }] });
+  return other.id;
+}
+
+test("a tenant that forgets everything loses its own sessions, and nobody else's", async () => {
+  const [own, others] = [await beginSession(), await othersSession()];
+  const forget = async (body: object): Promise<unknown> => {
+    const response = await fetch(`${servers.loopback?.url}/api/forget`, {
+      method: "POST",
+      headers: { ...tokens.tenant, "content-type": "application/json" },
+      body: JSON.stringify(body),
+    });
+    return { status: response.status, ...((await response.json()) as object) };
+  };
+  expect(await forget({ sessions: [others] })).toMatchObject({ status: 404 });
+  expect(await forget({})).toMatchObject({ status: 400, error: { code: "BODY_INVALID" } });
+  expect(await forget({ sessions: [own], all: true })).toMatchObject({ status: 400 });
+  expect(await forget({ all: true })).toMatchObject({ status: 200, unfinished: [] });
+  expect((await statusOf("GET", `/api/sessions/${own}`, tokens.owner)).status).toBe(404);
+  expect((await statusOf("GET", `/api/sessions/${others}`, tokens.owner)).status).toBe(200);
 });
 
 test("a route that does not say who may call it does not compile", () => {

@@ -4,6 +4,7 @@ import type { Edit } from "../message/edit.ts";
 import { PlimsollError } from "../message/error.ts";
 import { nameOfBlock, splitIds } from "./blocks.ts";
 import { unpackBlock, unpackBody } from "./body.ts";
+import { forgetInMemory, holdingsInMemory, sizeOfMemory } from "./forget/memory-forget.ts";
 import type {
   ArchiveRecord,
   BranchRecord,
@@ -49,6 +50,8 @@ interface Memory {
   readonly errors: { readonly tenant: string; readonly error: ErrorRecord }[];
   readonly talks: Map<string, { readonly session: string; readonly seq: number }[]>;
   readonly events: StoredEvent[];
+  /** The ids of deleted sessions. */
+  readonly forgotten: Set<string>;
   lastEvent: number;
   lastTurn: number;
   isClosed: boolean;
@@ -67,6 +70,7 @@ export function createMemoryStore(): Store {
     errors: [],
     talks: new Map(),
     events: [],
+    forgotten: new Set(),
     lastEvent: 0,
     lastTurn: 0,
     isClosed: false,
@@ -84,6 +88,9 @@ export function createMemoryStore(): Store {
       return "nowhere, because this store is only in memory";
     },
     check: async () => [],
+    holdings: async (sessions) => holdingsInMemory(memory, sessions),
+    size: async () => sizeOfMemory(memory),
+    forget: async (order) => forgetInMemory(memory, order),
     rebuild: async () => ({ aside: "", kept: memory.sessions.size, lost: [] }),
     close: async () => {
       memory.isClosed = true;
@@ -259,6 +266,8 @@ function refuseIfTaken(memory: Memory, write: Write): void {
     (write.kind === "message" && memory.sessions.get(write.session)?.nodes.has(write.node.seq)) ||
     (write.kind === "turn" && memory.sessions.get(write.session)?.turns.has(write.turn.id)) ||
     (write.kind === "edit" && memory.sessions.get(write.session)?.edits.has(write.edit.seq));
+  if (write.kind === "session" && memory.forgotten.has(write.session.id))
+    throw new PlimsollError("STORE_CONFLICT", "This session was deleted.");
   if (isTaken) throw new PlimsollError("STORE_CONFLICT", `This ${write.kind} is already stored.`);
 }
 

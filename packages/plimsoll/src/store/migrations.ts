@@ -3,6 +3,7 @@
 import type { Database } from "better-sqlite3";
 import { fillStep3, statements3 } from "./migration-3.ts";
 import { fillStep5, statements5 } from "./migration-5.ts";
+import { statements6 } from "./migration-6.ts";
 
 export interface Migration {
   readonly version: number;
@@ -81,6 +82,7 @@ export const migrations: readonly Migration[] = [
     ],
   },
   { version: 5, statements: statements5, run: fillStep5 },
+  { version: 6, statements: statements6 },
 ];
 
 export const schemaVersion: number = migrations.at(-1)?.version ?? 0;

@@ -5,6 +5,8 @@ import { PlimsollError } from "../message/error.ts";
 import type { PlimsollEvent } from "../message/event.ts";
 import { nameOfBlock, splitIds } from "./blocks.ts";
 import { unpackBlock, unpackBody } from "./body.ts";
+import type { ForgetOrder, Forgotten } from "./forget/forgetting.ts";
+import { readHoldings } from "./forget/holdings.ts";
 import { unpackRecord } from "./record.ts";
 import {
   checkSeal,
@@ -44,6 +46,7 @@ import type {
   Store,
   StoredEvent,
   StoreFigures,
+  StoreRepair,
   TalkMatch,
   TalkQuery,
 } from "./store.ts";
@@ -56,6 +59,8 @@ export interface SqlDriver {
   putAside(session: string): Promise<string>;
   check(): Promise<readonly string[]>;
   rebuild(): Promise<Rebuilt>;
+  size(): Promise<number>;
+  forget(order: ForgetOrder): Promise<Forgotten>;
   close(): Promise<void>;
 }
 
@@ -140,9 +145,19 @@ export function createSqlStore(driver: SqlDriver): Store {
     errors: (query) => readErrors(driver, query),
     events: (query) => readEvents(driver, query),
     figures: () => readFigures(driver),
+    holdings: (sessions) => readHoldings(driver, sessions),
+    ...throughDriver(driver),
+  };
+}
+
+/** What only the database itself can do. */
+function throughDriver(driver: SqlDriver): StoreRepair & Pick<Store, "size" | "forget" | "close"> {
+  return {
     putAside: (session) => driver.putAside(session),
     check: () => driver.check(),
     rebuild: () => driver.rebuild(),
+    size: () => driver.size(),
+    forget: (order) => driver.forget(order),
     close: () => driver.close(),
   };
 }

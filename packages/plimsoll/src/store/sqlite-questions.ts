@@ -1,6 +1,7 @@
 /** The questions to the thread that owns the database, and its answers. */
 
 import type { PlimsollError } from "../message/error.ts";
+import type { ForgetOrder } from "./forget/forgetting.ts";
 import type { SqlRow } from "./seal.ts";
 import type { SqlStatement } from "./sql-rows.ts";
 
@@ -17,7 +18,8 @@ export type Question =
   | { readonly kind: "transact"; readonly statements: readonly SqlStatement[] }
   | { readonly kind: "query"; readonly statement: SqlStatement }
   | { readonly kind: "aside"; readonly session: string }
-  | { readonly kind: "check" | "rebuild" | "close" };
+  | { readonly kind: "forget"; readonly order: ForgetOrder }
+  | { readonly kind: "check" | "rebuild" | "size" | "close" };
 
 /** The rows of each statement. */
 export type Rows = readonly (readonly SqlRow[])[];

@@ -15,29 +15,16 @@ import {
 } from "node:fs";
 import { dirname } from "node:path";
 import Database from "better-sqlite3";
+import { sessionColumn } from "./forget/session-tables.ts";
 import { migrateSqlite } from "./migrate-sqlite.ts";
 import { migrations, schemaVersion } from "./migrations.ts";
 import { isSealed, type SealedTable, type SqlRow, sealedColumns } from "./seal.ts";
 import type { Rebuilt } from "./store.ts";
 
-/** All tables with rows of a session, and the column that contains the session's id. */
-const sessionColumn = {
-  sessions: "id",
-  branches: "session",
-  messages: "session",
-  blocks: "session",
-  heads: "session",
-  turns: "session",
-  edits: "session",
-  archive: "session",
-  wordings: "session",
-  refs: "session",
-  errors: "session",
-  events: "session",
-  memories: "session",
-} as const;
 type Table = keyof typeof sessionColumn;
 const tables = Object.keys(sessionColumn) as Table[];
+/** The deleted sessions stay deleted in a new database. Their rows come last, when all sessions are copied. */
+const copiedTables = [...tables, "forgotten"] as const;
 
 /** Contract: if this throws SQLite's error, nothing is lost, and the session is still in the database. */
 export function putSessionAside(
@@ -212,7 +199,7 @@ export function putDatabaseAside(file: string): string {
 function copyWhole(old: Database.Database, copy: Database.Database): ReadonlySet<string> {
   const lost = new Set<string>();
   copy.transaction(() => {
-    for (const table of tables) copyTable(old, copy, table, lost);
+    for (const table of copiedTables) copyTable(old, copy, table, lost);
     for (const session of incomplete(copy)) lost.add(session);
     for (const session of lost)
       for (const table of tables)
@@ -222,7 +209,7 @@ function copyWhole(old: Database.Database, copy: Database.Database): ReadonlySet
 }
 
 /** If a session lacks a row in one of these tables, the session is lost. Missing rows in other tables do no harm. */
-const needed: ReadonlySet<Table> = new Set([
+const needed: ReadonlySet<CopiedTable> = new Set([
   "sessions",
   "branches",
   "messages",
@@ -230,16 +217,18 @@ const needed: ReadonlySet<Table> = new Set([
   "wordings",
 ]);
 
+type CopiedTable = (typeof copiedTables)[number];
+
 function copyTable(
   old: Database.Database,
   copy: Database.Database,
-  table: Table,
+  table: CopiedTable,
   lost: Set<string>,
 ): void {
   let insert: Database.Statement | undefined;
   for (const row of readableRows(old, table)) {
     if (table in sealedColumns && !isSealed(table as SealedTable, row)) {
-      if (needed.has(table)) lost.add(String(row[sessionColumn[table]]));
+      if (needed.has(table)) lost.add(String(row[table === "sessions" ? "id" : "session"]));
       continue;
     }
     const { row_number: _, ...columns } = row;
@@ -252,7 +241,7 @@ function copyTable(
 }
 
 /** Tables without row numbers, and the key by which each is read. */
-const keyed: ReadonlyMap<Table, string> = new Map([
+const keyed: ReadonlyMap<CopiedTable, string> = new Map([
   ["sessions", "id"],
   ["heads", "session"],
 ]);
@@ -260,7 +249,7 @@ const rowsPerStep = 100;
 /** Maximum number of row numbers to try after an unreadable page. */
 const maxSkipped = 100_000;
 
-function* readableRows(old: Database.Database, table: Table): Generator<SqlRow> {
+function* readableRows(old: Database.Database, table: CopiedTable): Generator<SqlRow> {
   const key = keyed.get(table);
   if (key === undefined) {
     yield* rowsByNumber(old, table);
@@ -271,7 +260,7 @@ function* readableRows(old: Database.Database, table: Table): Generator<SqlRow> 
 }
 
 /** Reads page by page. If a page cannot be read, tries each of its rows separately, and then continues with the next page. */
-function* rowsByNumber(old: Database.Database, table: Table): Generator<SqlRow> {
+function* rowsByNumber(old: Database.Database, table: CopiedTable): Generator<SqlRow> {
   const select = `SELECT rowid AS row_number, * FROM ${table} WHERE rowid`;
   const page = attempt(() => old.prepare(`${select} > ? ORDER BY rowid LIMIT ${rowsPerStep}`));
   const one = attempt(() => old.prepare(`${select} = ?`));
@@ -302,7 +291,7 @@ function eachOf(one: Database.Statement, first: number, last: number): readonly 
 }
 
 /** Reads the rows session by session. Finds only sessions whose ids occur in messages or branches. */
-function* rowsByKey(old: Database.Database, table: Table, key: string): Generator<SqlRow> {
+function* rowsByKey(old: Database.Database, table: CopiedTable, key: string): Generator<SqlRow> {
   const named = ["messages", "branches"].flatMap(
     (other) =>
       attempt(

@@ -5,6 +5,7 @@ import Database from "better-sqlite3";
 import { BoundedMap } from "../bounds/bounded-map.ts";
 import { PlimsollError } from "../message/error.ts";
 import { type Answered, type Asked, greetingId } from "../workers/thread.ts";
+import { forgetSessions, liveBytes } from "./forget/sqlite-forget.ts";
 import { keptPlace } from "./kept-place.ts";
 import { migrateSqlite, schemaVersionOf } from "./migrate-sqlite.ts";
 import { migrations, schemaVersion } from "./migrations.ts";
@@ -198,6 +199,11 @@ function rowsFor(request: Other): readonly SqlRow[] {
         checkPlace = keptPlace(options.file);
       }
     }
+    case "forget":
+      checkPlace();
+      return [{ forgotten: JSON.stringify(forgetSessions(database, options.file, request.order)) }];
+    case "size":
+      return [{ bytes: liveBytes(database) }];
     case "close":
       database.close();
       return [];

@@ -7,6 +7,7 @@ import { closeSync, existsSync, openSync } from "node:fs";
 import { Worker } from "node:worker_threads";
 import { errorMessage, PlimsollError } from "../message/error.ts";
 import { Thread } from "../workers/thread.ts";
+import type { Forgotten } from "./forget/forgetting.ts";
 import { createSqlStore, type SqlDriver } from "./sql-store.ts";
 import type {
   Question,
@@ -51,6 +52,14 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
         kept: Number(row?.["kept"]),
         lost: JSON.parse(String(row?.["lost"])) as readonly string[],
       };
+    },
+    size: async () => {
+      const [[row] = []] = await reader.ask({ kind: "size" });
+      return Number(row?.["bytes"]);
+    },
+    forget: async (order) => {
+      const [[row] = []] = await writer.ask({ kind: "forget", order });
+      return JSON.parse(String(row?.["forgotten"])) as Forgotten;
     },
     close: async () => {
       await reader.close();

@@ -138,6 +138,64 @@ async function headWrites(session: string, text: string): Promise<readonly Write
 
 const event: PlimsollEvent = { type: "session-start", session: "ses_a", at: 1, wire: "anthropic" };
 
+/** One session with something in every table. All such sessions have the same words. */
+async function everythingOf(id: string): Promise<readonly Write[]> {
+  const spelling = bytesOf("the same words, as the client spells them");
+  const source = { kind: "messages", runs: [[1, 1, 14]] } as const;
+  return [
+    session(id, { clientKey: `client of ${id}` }),
+    {
+      kind: "branch",
+      session: id,
+      branch: { id: "main", relation: "new", forkSeq: null, tipSeq: 2, createdAt: 1 },
+    },
+    await message(id, 1, "the same words"),
+    await message(id, 2, "the same words", { role: "assistant", source: "answer", talk: "talk" }),
+    ...(await headWrites(id, "the same preamble")),
+    {
+      kind: "wording",
+      session: id,
+      seq: 2,
+      hash: sha256(spelling),
+      bytes: spelling.length,
+      body: await packBody(spelling),
+    },
+    { kind: "turn", session: id, turn: turn("turn_1", 1) },
+    { kind: "edit", session: id, edit },
+    {
+      kind: "archive",
+      entry: { handle: `pl_${id}`, tenant: "t1", session: id, bytes: 14, at: 1, source },
+    },
+    { kind: "reference", tenant: "t1", reference: { name: `resp_${id}`, session: id, seq: 2 } },
+    { kind: "memory", session: id, name: "main", memory: { task: "the same words" } },
+    {
+      kind: "error",
+      tenant: "t1",
+      error: { session: id, code: "BREAKER_FAILED", message: "the same words", at: 1 },
+    },
+    { kind: "event", tenant: "t1", event: { ...event, session: id } },
+  ];
+}
+
+/** Every question that a store answers about one session. */
+async function answersAbout(store: Store, id: string): Promise<object> {
+  const talks = { tenant: "t1", wire: "anthropic", talks: ["talk"], limit: 9 };
+  return {
+    snapshot: await store.snapshot(id),
+    messages: await store.messages(id, { limit: 9 }),
+    spellings: (await store.clientSpellings(id, [2])).size,
+    head: await store.head(id, sha256("the same preamble")),
+    turns: await store.turns(id, 9),
+    archived: await store.archived("t1", `pl_${id}`),
+    reference: await store.reference("t1", `resp_${id}`),
+    errors: await store.errors({ session: id, limit: 9 }),
+    events: await store.events({ session: id, after: 0, limit: 9 }),
+    memories: (await store.memories(id)).size,
+    named: await store.sessionByClientKey("t1", "anthropic", `client of ${id}`),
+    holders: (await store.holders(talks)).toSorted(),
+  };
+}
+
 for (const [name, opener] of Object.entries(openers)) {
   describe(`${name} store`, () => {
     const fresh = async (): Promise<Store> => {
@@ -231,6 +289,63 @@ for (const [name, opener] of Object.entries(openers)) {
       expect(await store.edits("ses_a")).toEqual([edit]);
       expect(await store.figures()).toEqual({ sessions: 1, messages: 2, archiveBytes: 0 });
       expect((await store.bodies("ses_a", [2, 9])).get(2)).toHaveLength(large.length);
+    });
+
+    test("a deleted session is gone from every question, and another with the same words stays", async () => {
+      const store = await fresh();
+      for (const id of ["ses_a", "ses_b"]) await store.commit(await everythingOf(id));
+      const others = await answersAbout(store, "ses_b");
+      const { gone, ...rest } = await store.forget({ sessions: ["ses_a", "ses_z"], at: 5 });
+      expect(rest).toEqual({ goneAside: [], resumed: [], unfinished: [] });
+      expect(gone).toEqual([
+        expect.objectContaining({
+          session: "ses_a",
+          tenant: "t1",
+          messages: 2,
+          archiveEntries: 1,
+          bytes: expect.any(Number),
+        }),
+      ]);
+      expect(await store.holdings(["ses_a", "ses_b"])).toEqual([
+        { ...gone[0], session: "ses_b", bytes: expect.any(Number) },
+      ]);
+      expect(await answersAbout(store, "ses_a")).toEqual({
+        snapshot: undefined,
+        messages: [],
+        spellings: 0,
+        head: undefined,
+        turns: [],
+        archived: undefined,
+        reference: undefined,
+        errors: [],
+        events: [],
+        memories: 0,
+        named: undefined,
+        holders: ["ses_b"],
+      });
+      expect(await answersAbout(store, "ses_b")).toEqual({ ...others, holders: ["ses_b"] });
+      expect((await store.forget({ sessions: ["ses_a"], at: 6 })).gone).toEqual([]);
+    });
+
+    test("nothing of a deleted session can be written again, and its client's name is free", async () => {
+      const store = await fresh();
+      await store.commit(await everythingOf("ses_a"));
+      const [{ bytes = 0 } = {}] = await store.holdings(["ses_a"]);
+      expect(bytes).toBeGreaterThan(2 * "the same words".length);
+      expect(await store.size()).toBeGreaterThanOrEqual(bytes);
+      const newest = await store.commit([{ kind: "event", tenant: "t1", event }]);
+      await store.forget({ sessions: ["ses_a"], at: 5 });
+      const next = { ...event, session: "ses_b" };
+      const after = await store.commit([{ kind: "event", tenant: "t1", event: next }]);
+      expect(after.events[0]).toBe((newest.events[0] ?? 0) + 1);
+      expect((await store.events({ after: 0, limit: 9 })).map((one) => one.event)).toEqual([next]);
+      const late = [session("ses_a", { updatedAt: 9 }), await message("ses_a", 3, "late")];
+      await expect(store.commit(late)).rejects.toMatchObject({ code: "STORE_CONFLICT" });
+      expect(await store.messages("ses_a", { limit: 9 })).toEqual([]);
+      await store.commit([session("ses_c", { clientKey: "client of ses_a" })]);
+      expect(await store.sessionByClientKey("t1", "anthropic", "client of ses_a")).toMatchObject({
+        id: "ses_c",
+      });
     });
 
     test("a commit that fails leaves nothing behind", async () => {

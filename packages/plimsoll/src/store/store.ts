@@ -10,6 +10,7 @@ import type {
   TurnStatus,
 } from "../message/event.ts";
 import type { OutputSize, Role, Usage } from "../message/message.ts";
+import type { StoreForgetting } from "./forget/forgetting.ts";
 
 export interface SessionRecord {
   readonly id: string;
@@ -300,7 +301,12 @@ export interface Page {
  * reject with STORE_CORRUPT (`fields.session` names the session). Damaged events, errors, names and list entries are left out.
  * If `tenant` is undefined, the caller is the owner, who sees everything.
  */
-export interface Store extends SessionReads, MessageReads, RecordReads, StoreRepair {
+export interface Store
+  extends SessionReads,
+    MessageReads,
+    RecordReads,
+    StoreRepair,
+    StoreForgetting {
   readonly kind: string;
   commit(writes: readonly Write[]): Promise<CommitReceipt>;
   close(): Promise<void>;

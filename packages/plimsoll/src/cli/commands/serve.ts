@@ -41,6 +41,7 @@ export async function runServe(flags: ServeFlags, version: string): Promise<void
     warn(`not stored${isStopping ? "" : ", will be retried"}: ${message}`),
   );
   engine.on("store-spoilt", ({ message }) => warn(message));
+  engine.on("retention-spared", ({ message }) => warn(message));
   for (const sentence of [...raisedLimits(config), ...folder.notices]) warn(sentence);
   engine.on("budget-raised", (raised) => warn(raisedBudgetSentence(raised)));
   engine.on("degraded", ({ reason, session }) => warn(`${session}: ${reason}`));

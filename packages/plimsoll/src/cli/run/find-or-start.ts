@@ -8,6 +8,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import type { Flags, Settings } from "../../config/config.ts";
 import { PlimsollError } from "../../message/error.ts";
+import { serviceLogName } from "../../store/forget/files-beside.ts";
 import { findService } from "../console/running.ts";
 
 export interface StartOptions {
@@ -22,7 +23,6 @@ const program = fileURLToPath(new URL("../../../bin/plimsoll.mjs", import.meta.u
 const idleMinutes = 30;
 const startMs = 30_000;
 const lookMs = 100;
-const logName = "service.log";
 /** How long to look for a service after the one that was started here has ended, because another process was faster. */
 const otherMs = 3000;
 
@@ -62,7 +62,7 @@ async function startDetached({
   const options = ["serve", "--idle-minutes", String(idleMinutes), "--data", data];
   if (flags.config !== undefined) options.push("--config", flags.config);
   options.push("--port", String(port ?? (await freePort(settings, flags))));
-  const log = openSync(join(data, logName), "a", 0o600);
+  const log = openSync(join(data, serviceLogName), "a", 0o600);
   try {
     const child = spawn(process.execPath, [program, ...options], {
       detached: true,
@@ -95,6 +95,6 @@ function isFree(host: string, port: number): Promise<boolean> {
 
 /** What the service wrote last. */
 function lastLine(data: string): string {
-  const lines = readFileSync(join(data, logName), "utf8").trim().split("\n");
+  const lines = readFileSync(join(data, serviceLogName), "utf8").trim().split("\n");
   return `It said: ${lines.at(-1) ?? "nothing"}`;
 }

@@ -261,8 +261,22 @@ describe("keys", () => {
     expect(pressed(empty, "q").command).toEqual({ kind: "quit" });
   });
 
-  test("a session that was deleted while it was open leaves the list", () => {
-    const state = withNews(base, { kind: "gone", session: "a" });
+  test.each<readonly [string, News]>([
+    ["that is not found", { kind: "gone", session: "a" }],
+    [
+      "that was forgotten",
+      event({
+        type: "session-forgotten",
+        session: "a",
+        at: 100,
+        by: "hand",
+        messages: 1,
+        archiveEntries: 0,
+        bytes: 9,
+      }),
+    ],
+  ])("a session %s leaves the list", (_, news) => {
+    const state = withNews(base, news);
     expect(state.selected).toBe("b");
     expect(state.rows.has("a")).toBe(false);
   });

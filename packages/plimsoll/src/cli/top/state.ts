@@ -92,6 +92,7 @@ export function withNews(state: TopState, news: News): TopState {
     case "listed":
       return listed(state, news.list);
     case "event":
+      if (news.event.type === "session-forgotten") return gone(state, news.event.session);
       return withRow(state, news.event.session, (row) => heard(row, news.event, state.settings));
     case "looked":
       return looked(state, news.looked);

@@ -15,6 +15,7 @@ import type { Caller } from "../http/checks.ts";
 import type { Route } from "../http/route-table.ts";
 import { readArchive, search } from "./archive.ts";
 import { serveEvents } from "./events.ts";
+import { forgetRoutes } from "./forget.ts";
 import { agentsOf, diffAsText, historyOf, rowsOf } from "./read-models.ts";
 import { describeSession, findSession, readLog, readMeasurement } from "./sessions.ts";
 import { steerRoutes } from "./steer.ts";
@@ -142,6 +143,12 @@ const sessionRoutes: readonly Route<ApiWorld>[] = [
     "Tokens of the last turn by component: Plimsoll's own counts, and the provider's report.",
     nothing,
     ({ store }, asked) => readMeasurement(store, asked.session),
+  ),
+  ofSession(
+    "/holdings",
+    "What the store has of the session, all of which a deletion takes away: `{ sessions, messages, archiveEntries, bytes }`.",
+    nothing,
+    ({ forgetting }, asked) => forgetting.holdings([asked.session.id]),
   ),
   ofSession("/cost", "Cost and savings of the session.", nothing, ({ inspect }, asked) =>
     inspect.cost({ session: asked.session.id }),
@@ -321,5 +328,6 @@ export const apiRoutes: readonly Route<ApiWorld>[] = [
   ...listRoutes,
   ...sessionRoutes,
   ...steerRoutes,
+  ...forgetRoutes,
   ...otherRoutes,
 ];

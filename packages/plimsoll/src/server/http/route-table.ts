@@ -15,7 +15,7 @@ import type { Caller } from "./checks.ts";
 export type Who = "everyone" | "client" | "token" | "owner";
 
 /** A route for GET also answers HEAD. */
-export type Method = "GET" | "POST" | "PUT";
+export type Method = "GET" | "POST" | "PUT" | "DELETE";
 
 export interface Exchange {
   readonly request: IncomingMessage;

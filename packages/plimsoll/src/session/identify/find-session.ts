@@ -31,6 +31,8 @@ export interface SessionCache {
   current(log: SessionLog): Promise<SessionLog>;
   /** Drops sessions that the store no longer has, together with their unsaved writes. */
   abandon(sessions: readonly string[]): void;
+  /** Whether a turn of this session is running, or something of it is not stored yet. */
+  isInUse(session: string): boolean;
 }
 
 export interface SessionLookup {
@@ -82,7 +84,7 @@ export function createSessionCache(
     current: async (log) => {
       // If the store cannot be read, Plimsoll keeps using the given log.
       const known = await byId(log.record.id).catch(() => log);
-      if (known === undefined) shelf.put(log);
+      if (known === undefined && !log.isAbandoned) shelf.put(log);
       return known ?? log;
     },
     abandon: (sessions) => {
@@ -94,6 +96,7 @@ export function createSessionCache(
         shelf.remove(log);
       }
     },
+    isInUse: shelf.isInUse,
     lookup,
     find: async (query) => {
       const { tenant, wire, hints } = query;

@@ -14,6 +14,8 @@ export interface SessionShelf {
   /** Call this when messages were added, so that the next request finds the session. */
   noteAnswers(log: SessionLog): void;
   remove(log: SessionLog): void;
+  /** Whether this session has running turns or unsaved data. Does not count as a use of the session. */
+  isInUse(id: string): boolean;
 }
 
 export interface ShelfQuery {
@@ -103,6 +105,10 @@ export function createSessionShelf(limits: ShelfLimits): SessionShelf {
       entries.delete(id);
       entries.set(id, entry);
       return entry.log;
+    },
+    isInUse: (id) => {
+      const entry = entries.get(id);
+      return entry !== undefined && isBusy(entry.log);
     },
     byClientKey: (tenant, wire, clientKey) => idByClientKey.get(keyOf(tenant, wire, clientKey)),
     byAnswers: index.find,

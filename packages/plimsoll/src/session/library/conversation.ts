@@ -96,16 +96,20 @@ function take(
 }
 
 /**
- * Called if the log in memory no longer matches the store. Reads the log from the store and adds the whole conversation to it.
+ * Called if the log in memory no longer matches the store. Reads the log from the store and adds the whole conversation to it. If
+ * the session was deleted, the conversation goes on in a new one.
  */
 export async function reopen(
   context: Pick<TurnContext, "sessions" | "facts" | "now">,
   state: SessionState,
   ruler: Ruler,
 ): Promise<void> {
-  const log = await context.sessions.byId(state.log.record.id);
-  if (log === undefined || state.wire === undefined) return;
+  const { id, tenant, wire, agent } = state.log.record;
+  const named = agent === undefined ? {} : { agent };
+  const known = await context.sessions.byId(id);
+  const log = known ?? context.sessions.create({ tenant, wire, ...named });
   state.log = log;
+  if (state.wire === undefined) return;
   const bytes = state.sentMessages.map(encodeMessage);
   const messages = await context.facts.learn(state.wire, bytes, ruler);
   const entries = messages.map((message, index) => ({

@@ -22,7 +22,13 @@ import { emptyTotals } from "../measure/preamble.ts";
 import type { CompactOptions } from "../steer/compact-now.ts";
 import type { SteerContext } from "../steer/draft-from-store.ts";
 import type { ForkPoint } from "../steer/fork.ts";
-import { type Compacted, createSteering, type ResetOptions, type Steered } from "../steer/steer.ts";
+import {
+  type Compacted,
+  createSteering,
+  type ResetOptions,
+  type Steered,
+  type Steering,
+} from "../steer/steer.ts";
 import type { TurnContext } from "../turn/context.ts";
 import { type AnsweredCall, answerCall } from "./answer-call.ts";
 import { resume, takeAnswer } from "./conversation.ts";
@@ -40,6 +46,7 @@ export type { WireOfProvider } from "./prepare.ts";
 
 /** Contract: one call at a time. Appended messages are stored with the next commit. */
 export interface Session {
+  /** Changes only if the session was deleted: its conversation then goes on in a new session. */
   readonly id: string;
   /** Appends a message in any wire format or in Plimsoll's neutral form. The tag says how important it is, or what it contains. */
   append(message: JsonObject | Message, tag?: MessageTag): Promise<void>;
@@ -91,17 +98,18 @@ export function createSession(
   wireOfProvider: WireOfProvider,
   source: SessionSource,
 ): Session {
-  const { log } = source;
   const state = firstState(source);
   const resumed = [...source.sentMessages];
   const steering = createSteering(context);
   const budget = createTurnBudget(context);
   return {
-    id: log.record.id,
+    get id() {
+      return state.log.record.id;
+    },
     append: async (message, tag) => {
       state.pending.push({ message: checkMessage(message), tag: checkTag(tag) });
     },
-    tag: (message, tag) => steering.tag(log.record.id, { message, tag }),
+    tag: (message, tag) => steering.tag(state.log.record.id, { message, tag }),
     prepare: async <Request>(options: PrepareOptions) => {
       if (resumed.length > 0) await resume(context, state, resumed.splice(0));
       const prepared = await context.openTurns.during(() =>
@@ -123,7 +131,7 @@ export function createSession(
       const { sent } = state;
       if (state.draft === undefined || sent === undefined) return null;
       const draft = await currentDraft(context, state.draft);
-      const compact = (): Promise<Compacted> => steering.compact(log.record.id, {});
+      const compact = (): Promise<Compacted> => steering.compact(state.log.record.id, {});
       // The next prepared turn lists the tools that this search finds.
       const findTools = async (query: string): Promise<OwnAnswer> => {
         const isBehindAnother = draft.branch.memory.found?.turn === draft.turn.id;
@@ -138,18 +146,10 @@ export function createSession(
       return answerCall(context, { draft, budget, compact, findTools }, call);
     },
     toolBudget: budget.publicApi,
-    undo: (edit) => steering.undo(log.record.id, edit === undefined ? {} : { edit }),
-    checkpoint: async (label = "") => (await steering.checkpoint(log.record.id, { label })).id,
-    restore: (point) => steering.restore(log.record.id, point),
-    fork: async (point = {}) => (await steering.fork(log.record.id, point)).id,
-    compact: (options = {}) => steering.compact(log.record.id, options),
-    milestone: async (options = {}) => {
-      await steering.milestone(log.record.id, options);
-    },
-    reset: (options = {}) => steering.reset(log.record.id, options),
+    ...byHand(steering, () => state.log.record.id),
     on: (type, handler) =>
       context.bus.subscribe(({ event }) => {
-        if (event.session === log.record.id && event.type === type)
+        if (event.session === state.log.record.id && event.type === type)
           handler(event as Parameters<typeof handler>[0]);
       }),
   };
@@ -179,6 +179,23 @@ function firstState({ log, agent, priority }: SessionSource): SessionState {
     draft: undefined,
     sent: undefined,
     denial: undefined,
+  };
+}
+
+function byHand(
+  steering: Steering,
+  idNow: () => string,
+): Pick<Session, "undo" | "checkpoint" | "restore" | "fork" | "compact" | "milestone" | "reset"> {
+  return {
+    undo: (edit) => steering.undo(idNow(), edit === undefined ? {} : { edit }),
+    checkpoint: async (label = "") => (await steering.checkpoint(idNow(), { label })).id,
+    restore: (point) => steering.restore(idNow(), point),
+    fork: async (point = {}) => (await steering.fork(idNow(), point)).id,
+    compact: (options = {}) => steering.compact(idNow(), options),
+    milestone: async (options = {}) => {
+      await steering.milestone(idNow(), options);
+    },
+    reset: (options = {}) => steering.reset(idNow(), options),
   };
 }
 

@@ -146,22 +146,40 @@ async function flush(log: SessionLog, world: SaverWorld): Promise<Saved> {
   log.isSaving = true;
   try {
     const writes = await Promise.all(batch);
+    // The session may have been deleted while its messages were being packed.
+    if (log.isAbandoned) throw new Error("The log was given up.");
     const receipt = await world.store.commit([...frame, ...writes]);
     world.health.clear("commit");
     for (const emitted of eventsOf(writes, receipt.events)) world.bus.emit(emitted);
     return "stored";
   } catch (error) {
-    for (const branch of moved) branch.isChanged = true;
-    log.isMemoryChanged ||= isMemoryChanged;
     world.targetMemories?.keepUnsaved(targets);
-    log.unsaved = [...batch, ...log.unsaved];
-    if (!isConflict(error)) world.health.report("commit", errorMessage(error));
-    if (isHopeless(log, error)) abandon(log, world);
-    announceFailure(log, world, errorMessage(error));
+    if (!log.isAbandoned) takeBack(log, world, { batch, moved, isMemoryChanged, error });
     return "unsaved";
   } finally {
     log.isSaving = false;
   }
+}
+
+interface FailedCommit {
+  readonly batch: readonly Promise<Write>[];
+  readonly moved: readonly BranchState[];
+  readonly isMemoryChanged: boolean;
+  readonly error: unknown;
+}
+
+/** Makes everything unsaved again that could not be stored, and announces the failure. */
+function takeBack(
+  log: SessionLog,
+  world: SaverWorld,
+  { batch, moved, isMemoryChanged, error }: FailedCommit,
+): void {
+  for (const branch of moved) branch.isChanged = true;
+  log.isMemoryChanged ||= isMemoryChanged;
+  log.unsaved = [...batch, ...log.unsaved];
+  if (!isConflict(error)) world.health.report("commit", errorMessage(error));
+  if (isHopeless(log, error)) abandon(log, world);
+  announceFailure(log, world, errorMessage(error));
 }
 
 /** Whether a retry would be useless: another process has written first, or there are too many unsaved writes. */
