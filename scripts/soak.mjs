@@ -1,5 +1,5 @@
-// `npm run test:soak`: the random tests with many more runs, and then every broken start. It takes hours; with names it runs only
-// the files whose paths contain them: npm run test:soak -- what-fits respelled
+// `npm run test:soak`: the random tests with many more runs, and then every broken start. It takes about an hour. With names it
+// runs only the files whose paths contain them: npm run test:soak -- what-fits respelled
 import { execFileSync, spawnSync } from "node:child_process";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";

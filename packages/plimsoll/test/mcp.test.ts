@@ -101,7 +101,7 @@ async function talkOf(at: Service, name: keyof typeof TOKENS, secret: string): P
     throw new Error("30 turns, and the window was never full.");
   };
   await say(`Good morning from ${name}.`);
-  await say(`Before we begin.\n${secret}\n${prose(random, 900)}`);
+  await say(`Before we begin.\n${secret}\n${prose(random, 2_500)}`);
   for (let turn = 0; turn < 60; turn++) {
     const { session, action } = await say(prose(random, 300));
     if (action !== "compacted") continue;
