@@ -21,7 +21,7 @@ const recent = { ofHistory: 0.105, ofRoom: 0.42 };
  * Exchanges at the very end stay whole up to this share of the excerpt's token budget, so that the end of the conversation is
  * coherent.
  */
-const wholeTail = 0.35;
+const wholeTail = 0.25;
 const usersShare = { usual: 0.31, modest: 0.31, least: 0.3 };
 const importantShare = 0.85;
 /** The user's last message stays whole if it takes at most this share of the excerpt's token budget. */
