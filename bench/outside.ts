@@ -231,7 +231,7 @@ function bodyWithResult(texts: TextSource, name: string): unknown {
 }
 
 const grepped = [
-  ["words that stand in it once", "the needle of line 400000"],
+  ["words that occur in it once", "the needle of line 400000"],
   ["words that stand nowhere", "no such words at all"],
   ["an expression", String.raw`needle of line \d+`],
 ] as const;

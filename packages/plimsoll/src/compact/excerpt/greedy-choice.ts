@@ -15,7 +15,7 @@ export interface Slot {
   readonly mentions: readonly (readonly number[])[];
   /** True for a text that is kept whole if its unit is kept: a short text, or a call that must stay as it is. */
   readonly isExact: boolean;
-  /** The weights of the mentions in this text count only with this share, if the text is out of date. */
+  /** Factor for the weights of the mentions in this text: above 1 for the agent's words, below 1 for a text that is out of date. */
   readonly worth: number;
   /** Where pieces may be left out. "middle": only between a beginning and an end that stay. */
   readonly mayLose: "anything" | "middle";
