@@ -29,9 +29,10 @@ const environment = {
   NODE_COMPILE_CACHE: join(root, "node_modules", ".cache", "compiled"),
 };
 
+/** A part that fails does not stop the next one. */
 function run(command, ...options) {
   const { status } = spawnSync(command, options, { cwd: root, stdio: "inherit", env: environment });
-  if (status !== 0) process.exit(status ?? 1);
+  if (status !== 0) process.exitCode = status ?? 1;
 }
 
 if (files.length > 0)
