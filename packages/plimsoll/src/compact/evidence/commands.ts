@@ -42,6 +42,9 @@ const reach = { head: 600, tail: 2_000 };
 const showing =
   /^\s*(?:cat|nl|head|tail|less|more|bat|sed -n|grep|rg|ag|find|ls|tree|wc|diff|git (?:show|log|diff|blame|status))\b/;
 
+/** A check of git's hooks by pre-commit that failed, so that nothing was committed. */
+const hookFailed = /\.{4,}\s?Failed\s*$/m;
+
 export function outcomeOf(result: ToolResultPart, command = ""): CommandOutcome {
   const text = searchableText({ role: "tool", parts: result.content });
   const { head, tail } = reach;
@@ -49,6 +52,7 @@ export function outcomeOf(result: ToolResultPart, command = ""): CommandOutcome 
     text.length <= head + tail ? text : `${text.slice(0, head)}\n${text.slice(-tail)}`;
   const code = exitCode.exec(scanned)?.[1];
   if (code !== undefined) return Number(code) === 0 ? "ok" : `exit ${Number(code)}`;
+  if (hookFailed.test(scanned)) return "failed";
   const isOwnError = !showing.test(command) && errorsIn(scanned.split("\n"), false).length > 0;
   return result.isError || isOwnError ? "failed" : "ok";
 }

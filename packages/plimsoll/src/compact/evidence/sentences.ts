@@ -29,7 +29,11 @@ function isCode(sentence: string): boolean {
 const guessing =
   /^(?:it['’]?s (?:possible|likely)|maybe|perhaps|i (?:guess|think|suppose|wonder)|looks like|seems)\b/i;
 
+/** A sentence that goes on from another, such as "If so, don't do it", is no rule without it. */
+const goingOn = /^(?:if (?:yes|no|so|not)\b|otherwise\b|in that case\b)/i;
+
 export function isRule(sentence: string): boolean {
+  if (goingOn.test(sentence)) return false;
   if (guessing.test(sentence) && !ruling.test(sentence)) return false;
   if (asking.test(sentence) || speakingOfUser.test(sentence) || isCode(sentence)) return false;
   return [ruling, bidding, choosing, rulingElsewhere].some((pattern) => pattern.test(sentence));

@@ -2,7 +2,7 @@
  * Excerpts: keeps the lines of a conversation that later turns are most likely to need, and leaves them where they were. A story
  * after the head tells what the view no longer shows.
  *
- *   texts-to-cut ─► must-keep ─► greedy-choice ◄─► render-choice, notice-text, exact-cost ─► proposals
+ *   texts-to-cut ─► must-keep, keep-requests ─► greedy-choice ◄─► render-choice, notice-text, exact-cost ─► proposals
  *
  * How the lines are chosen. Each text after the head is cut into pieces: sentences of people and agents, lines of tools, segments
  * of very long lines, or records and members of JSON. The worth of a piece is the weight of the mentions in it: paths, names, ids,
@@ -10,9 +10,10 @@
  * messages contain it, and if it is recent. A mention in the head weighs nothing (`mention-weights.ts`).
  *
  * First come the pieces that must stay, whatever they are worth: the user's words and the newest exchanges up to a share of the
- * room, pinned messages, and units of priority 1 as long as they leave room for other pieces. Then come the agent's closing words
- * for each request that stays. A request without room for its closing words leaves the messages, and the story quotes it
- * (`must-keep.ts`). The remaining room is filled greedily, always with the piece that adds the most weight per token and still
+ * room, pinned messages, and units of priority 1 as long as they leave room for other pieces. Then comes the trail: what the agent
+ * said and did, newest first and without a gap, with no more of the results than must stay (`must-keep.ts`). Then come the agent's
+ * closing words for each request that stays. A request without room for its closing words leaves the messages, and the story quotes
+ * it (`keep-requests.ts`). The remaining room is filled greedily, always with the piece that adds the most weight per token and still
  * fits. A mention that a kept piece already contains adds next to nothing. The price of a piece includes everything that is kept
  * with it: a neighbour for a lone line, lines that would be a hole smaller than its mark, the JSON keys around it, and a mark for a
  * new gap. The first piece of a unit also pays for the unit's frame, for its texts that are never cut, such as short arguments, and
@@ -35,19 +36,16 @@ import { isTalk } from "../relevance/task.ts";
 import { type Act, readActs } from "../story/acts.ts";
 import { headLength } from "../units/head.ts";
 import { ownMessage, Scales } from "./exact-cost.ts";
-import { Choice } from "./greedy-choice.ts";
 import {
-  exactCallsFrom,
   isBrief,
-  keepMandatory,
-  keepOutcomes,
   oversizedTokens,
-  type QuotedRequest,
-  quoteUnanswered,
   type Room,
   type Strictness,
   strictnesses,
-} from "./must-keep.ts";
+} from "./excerpt-room.ts";
+import { Choice } from "./greedy-choice.ts";
+import { keepOutcomes, type QuotedRequest, quoteUnanswered } from "./keep-requests.ts";
+import { exactCallsFrom, keepMandatory } from "./must-keep.ts";
 import { digestOf, withHandle } from "./notice-text.ts";
 import { type Change, type GoneRange, type RenderedChoice, render } from "./render-choice.ts";
 import { readSlots, type Slots } from "./texts-to-cut.ts";
@@ -62,7 +60,7 @@ const largestCalls: Readonly<Record<Strictness, number>> = { usual: 0.5, modest:
 /** Tokens of the mark for a run of messages that is left out. */
 const gapTokens = { usual: 15, brief: 9, talk: 3 };
 /** Share of the room for sentences that say what happened where messages are left out. */
-const rangesShare = 0.05;
+const rangesShare = { usual: 0.08, brief: 0.05 };
 
 /** A finished excerpt as plain data, so that another thread can make it. */
 export interface MadeExcerpt {
@@ -99,7 +97,7 @@ export const makeExcerpt: MakeExcerpt = async (conversation, goal) => {
       gapTokens: gapTokens[isTalk(conversation) ? "talk" : isBrief(room) ? "brief" : "usual"],
       largestCalls: room.tokens * largestCalls[strictness],
     });
-    keepMandatory(choice, conversation, slots, { ...room, strictness });
+    keepMandatory(choice, conversation, { ...slots, room: { ...room, strictness }, acts });
     const isLastTry = strictness === "least" || isBrief(room);
     made = await chooseWithin(choice, { conversation, slots, room, acts, isLastTry });
     if (made.left >= 0) break;
@@ -179,7 +177,11 @@ function writerFor(
   scales: Scales,
 ): Writer {
   const story = digestOf(conversation, room, acts);
-  const words = { acts, tokens: room.tokens * rangesShare, isBrief: isBrief(room) };
+  const words = {
+    acts,
+    tokens: room.tokens * rangesShare[isBrief(room) ? "brief" : "usual"],
+    isBrief: isBrief(room),
+  };
   return async (quoted, storyTokens) => {
     const rendered = render(choice, conversation, slots, words);
     const beside = room.tokens - (await scales.tokensOf(rendered));

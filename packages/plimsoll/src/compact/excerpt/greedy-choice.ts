@@ -128,6 +128,15 @@ export class Choice {
     for (const [slot, piece] of this.#staying(unit)) this.keep(slot, piece);
   }
 
+  /** Tokens of the pieces of a text that are not kept. */
+  missing(slot: number): number {
+    const { pieces } = this.#task.slots[slot]?.textPieces ?? { pieces: [] };
+    return pieces.reduce(
+      (sum, { tokens }, piece) => sum + (this.isKept(slot, piece) ? 0 : tokens),
+      0,
+    );
+  }
+
   keepWhole(slot: number): void {
     const { length } = this.#task.slots[slot]?.textPieces.pieces ?? [];
     for (let piece = 0; piece < length; piece++) this.keep(slot, piece);

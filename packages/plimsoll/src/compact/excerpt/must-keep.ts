@@ -1,19 +1,20 @@
 /** The pieces that an excerpt always keeps: newest exchanges, the user's own words, pinned messages, units of priority 1. */
 
 import type { VisibleConversation } from "../../message/strategy.ts";
+import type { Unit } from "../../message/unit.ts";
 import { isTalk } from "../relevance/task.ts";
-import { requestsIn } from "../story/requests.ts";
-import { fixedUnits } from "../units/fixed-units.ts";
-import type { Choice, PieceName } from "./greedy-choice.ts";
-import { renderPieces } from "./text-pieces.ts";
+import type { Act } from "../story/acts.ts";
+import {
+  isBrief,
+  keepMandatorySlot,
+  type Room,
+  type StrictRoom,
+  storyReserve,
+  tokensOf,
+} from "./excerpt-room.ts";
+import type { Choice } from "./greedy-choice.ts";
+import { keepUsers } from "./keep-requests.ts";
 import { type PlacedSlot, type Slots, unitIndex } from "./texts-to-cut.ts";
-
-/**
- * "usual" keeps pieces generously. "modest" keeps no more of the newest exchanges than of other recent ones, and "least" keeps only
- * the minimum. Each is used if the pieces that must stay and the story do not fit with the one before.
- */
-export const strictnesses = ["usual", "modest", "least"] as const;
-export type Strictness = (typeof strictnesses)[number];
 
 /** The newest exchanges stay up to a share of the history or a share of the excerpt's token budget, whichever is smaller. */
 const recent = { ofHistory: 0.105, ofRoom: 0.42 };
@@ -22,19 +23,6 @@ const recent = { ofHistory: 0.105, ofRoom: 0.42 };
  * coherent.
  */
 const wholeTail = 0.25;
-const usersShare = { usual: 0.31, modest: 0.31, least: 0.3 };
-const importantShare = 0.85;
-/** The user's last message stays whole if it takes at most this share of the excerpt's token budget. */
-const lastWords = 0.5;
-/** The user's last message stays whole in any case if it has at most this many characters. */
-const shortestLastWords = 2000;
-/** If the user's last message does not stay whole, its beginning and its end get this share of the room. */
-const newestRequest = 0.3;
-/** Only the beginning of a text is kept if the text exceeds one of these limits. */
-const oversized = { tokens: 400, ofRoom: 0.2 };
-/** Number of characters that are kept of the beginning of an oversized text. */
-const beginning = 210;
-const charactersPerToken = 5;
 /**
  * At least this much of a recent result stays: a share of the result or of the excerpt's token budget, whichever is smaller, plus
  * a few tokens.
@@ -46,24 +34,6 @@ const resultFloor = {
 };
 /** Number of newest exchanges whose call arguments stay as they are. */
 const exactExchanges = 10;
-
-type StrictRoom = Room & { readonly strictness: Strictness };
-
-export interface Room {
-  /** Maximum number of tokens for everything after the head. */
-  readonly tokens: number;
-  /** Tokens of the whole history, and of the part that the view shows now. */
-  readonly historyTokens: number;
-  readonly nowTokens: number;
-  readonly headLength: number;
-}
-
-/** If the excerpt may have fewer tokens than this, the notice and the marks are brief. */
-const roomForWords = 600;
-
-export function isBrief({ tokens }: Room): boolean {
-  return tokens < roomForWords;
-}
 
 /**
  * Shares for a conversation without tools. The user's messages have no share of their own there, because all messages are
@@ -84,10 +54,6 @@ export function exactCallsFrom({ messages }: VisibleConversation, { headLength }
   return Math.min(...from.map((index) => index ?? messages.length));
 }
 
-export function oversizedTokens({ tokens }: Room): number {
-  return tokens * oversized.ofRoom;
-}
-
 /** Here, an exchange begins with each message of the model. If the model has said nothing, every message is an exchange. */
 function exchangeStarts(
   messages: VisibleConversation["messages"],
@@ -99,12 +65,20 @@ function exchangeStarts(
   return history.filter((index) => isModel(index) || index === headLength);
 }
 
+/** Share of the excerpt's token budget for the user's own words. */
+const usersShare = { usual: 0.31, modest: 0.31, least: 0.3 };
+
+export interface MandatoryTask extends Pick<Slots, "slots" | "units"> {
+  readonly room: StrictRoom;
+  /** What the agent did. */
+  readonly acts: readonly Act[];
+}
+
 /** Keeps the pieces that must stay. The remaining room is filled later, with the pieces that are worth most. */
 export function keepMandatory(
   choice: Choice,
   conversation: VisibleConversation,
-  { slots, units }: Slots,
-  room: StrictRoom,
+  { slots, units, room, acts }: MandatoryTask,
 ): void {
   const isOnlyTalk = isTalk(conversation);
   const unitOf = unitIndex(conversation);
@@ -123,71 +97,89 @@ export function keepMandatory(
   keepUsers(choice, conversation, { slots, room, open, share, own });
   const ofRoom = isOnlyTalk ? talk.recentOfRoom : recent.ofRoom;
   const whole = isOnlyTalk ? talk.wholeTail : wholeTail;
-  keepNewest(choice, conversation, { slots, room, open, ofRoom, whole });
-  keepImportant(choice, conversation, { slots, units, room });
-}
-
-/** Share of the free tokens that the outcomes of kept requests may take. */
-const outcomesShare = 0.3;
-
-/**
- * Keeps the agent's closing words next to each request that stays, newest first, as long as there is room. So no request looks as
- * if nobody had answered it. These are picks: if the excerpt gets too large, they can be taken back.
- */
-export function keepOutcomes(
-  choice: Choice,
-  { units }: VisibleConversation,
-  { headLength }: Room,
-  left: number,
-): void {
-  let free = left * outcomesShare;
-  for (let unit = units.length - 1; unit >= 0; unit--) {
-    if ((units[unit]?.first ?? 0) < headLength || !choice.isOpen(unit)) continue;
-    free -= choice.keepOutcome(unit, free);
-  }
-}
-
-/** A request that the story quotes, and what was kept of it before. */
-export interface QuotedRequest {
-  readonly message: number;
-  /** The words to quote: all of them, or the beginning of a very long request. */
-  readonly words: string;
-  readonly unit: number;
-  readonly pieces: readonly PieceName[];
+  const newest = { slots, room, open, ofRoom, whole };
+  keepNewest(choice, conversation, newest);
+  keepImportant(choice, conversation, { slots, units, room, acts });
+  if (room.strictness !== "usual") return;
+  const hasTrail = !isOnlyTalk && !isBrief(room);
+  const trail = { slots, units, room, open };
+  if (hasTrail) keepTrail(choice, conversation, trail, trailShares.beforeResults);
+  keepEnd(choice, conversation, newest);
+  if (hasTrail) keepTrail(choice, conversation, trail, trailShares.afterResults);
 }
 
 /**
- * Takes the requests out whose outcome did not fit. The story quotes them instead, and says that they were answered. As messages,
- * they would look as if they were still open.
+ * The trail may fill the room up to these shares, before the newest results are kept and after that. The rest is for the lines of
+ * results that are worth most, and for the story.
  */
-export function quoteUnanswered(
+const trailShares = { beforeResults: 0.5, afterResults: 0.65 };
+/** The trail takes no more than this share of the history, so that a large room is not only for the newest part. */
+const trailOfHistory = 0.2;
+/** A longer message of the agent is not kept whole for the trail. The newest message may be longer than the others. */
+const trailWords = { newest: 0.35, other: 0.25 };
+
+interface TrailTask extends Pick<NewestTask, "slots" | "room" | "open"> {
+  readonly units: Slots["units"];
+}
+
+/**
+ * Keeps what the agent said and did, newest first, with no more of the results than must stay. So a model can follow the way to
+ * the newest state, and does not repeat steps.
+ */
+function keepTrail(
   choice: Choice,
   conversation: VisibleConversation,
-  { slots }: Slots,
-  { headLength }: Room,
-): readonly QuotedRequest[] {
-  const { units, messages } = conversation;
-  if (isTalk(conversation)) return [];
-  const { isFixed } = fixedUnits(conversation);
-  const quoted: QuotedRequest[] = [];
-  for (const { message, outcome, isLeftOut = false } of requestsIn(conversation, headLength)) {
-    const unit = units.findIndex(({ first, last }) => first <= message && message <= last);
-    const isOpen = outcome === undefined && !isLeftOut;
-    if (isOpen || isFixed(unit) || !choice.isOpen(unit)) continue;
-    if ((!isLeftOut && choice.hasOutcome(unit)) || messages[message]?.isPinned === true) continue;
-    const words = slots
-      .flatMap(({ textPieces, place, voice }, slot) =>
-        place.message === message && voice === "user"
-          ? renderPieces(textPieces, {
-              isKept: (piece) => choice.isKept(slot, piece),
-              reference: `#${messages[message]?.number}`,
-            })
-          : [],
-      )
-      .join("\n");
-    quoted.push({ message, unit, words, pieces: choice.close(unit) });
+  task: TrailTask,
+  share: number,
+): void {
+  const { room } = task;
+  const most = Math.min(room.tokens * share, room.historyTokens * trailOfHistory);
+  const steps = [...conversation.units.keys()]
+    .filter((unit) => isStep(conversation, unit, room))
+    .toReversed();
+  for (const [back, unit] of steps.entries()) {
+    const longest = room.tokens * trailWords[back === 0 ? "newest" : "other"];
+    if (
+      keepStep(choice, conversation.units[unit]?.first ?? 0, { ...task, unit, most, longest }) ===
+      "full"
+    )
+      return;
   }
-  return quoted;
+}
+
+/** Whether the agent said or did something in this unit. */
+function isStep(
+  { messages, units }: VisibleConversation,
+  unit: number,
+  { headLength }: Room,
+): boolean {
+  const { first = 0, last = -1 } = units[unit] ?? {};
+  const isAgent = messages
+    .slice(first, last + 1)
+    .some(({ message }) => message.role === "assistant");
+  return first >= headLength && isAgent;
+}
+
+interface StepTask extends TrailTask {
+  readonly unit: number;
+  /** Maximum number of tokens of everything that is kept. */
+  readonly most: number;
+  /** Maximum number of tokens of words that are kept whole. */
+  readonly longest: number;
+}
+
+function keepStep(choice: Choice, message: number, task: StepTask): "kept" | "full" {
+  const { slots, units, unit, room, most, longest } = task;
+  const words = (units[unit]?.slots ?? []).filter((slot) => slots[slot]?.voice === "agent");
+  const isLong = words.some((slot) => tokensOf(slots[slot]) > longest);
+  const tokens = isLong ? 0 : words.reduce((sum, slot) => sum + choice.missing(slot), 0);
+  const frame = choice.isOpen(unit) ? 0 : (units[unit]?.frameTokens ?? 0);
+  if (choice.tokens + frame + tokens > most) return "full";
+  task.open(message);
+  for (const slot of words)
+    if (isLong) keepMandatorySlot(choice, slots, slot, room);
+    else choice.keepWhole(slot);
+  return "kept";
 }
 
 interface NewestTask {
@@ -200,30 +192,31 @@ interface NewestTask {
   readonly whole: number;
 }
 
-/** Keeps the newest exchanges. The exchanges at the very end stay whole. */
+/** Keeps the newest exchanges, and as much of their results as must stay. */
 function keepNewest(
   choice: Choice,
   conversation: VisibleConversation,
-  { slots, room, open, ofRoom, whole }: NewestTask,
+  { slots, room, open, ofRoom }: NewestTask,
 ): void {
-  const end = conversation.messages.length;
-  const recentFrom = startOfRecent(conversation, room, { ...recent, ofRoom });
-  for (let message = recentFrom; message < end; message++)
+  const from = startOfRecent(conversation, room, { ...recent, ofRoom });
+  for (let message = from; message < conversation.messages.length; message++)
     for (const slot of open(message)) keepRecent(choice, slots, slot, room);
-  if (room.strictness !== "usual") return;
-  // The story and the outcomes of requests come before more of the newest results.
-  const reserve = isBrief(room) ? 0 : room.tokens * storyReserve;
-  const left = (): number => Math.max(0, room.tokens - reserve - choice.tokens);
-  if (!isBrief(room))
-    keepNewestResults(choice, conversation, { slots, room, open, tokens: left() });
-  const ofRoomLeft = Math.min(whole, left() / room.tokens);
-  const tail = startOfRecent(conversation, room, { ofHistory: 1, ofRoom: ofRoomLeft }, 0);
-  for (let message = tail; message < end; message++)
-    for (const slot of open(message)) choice.keepWhole(slot);
 }
 
-/** Share of the room that stays free for the story. */
-const storyReserve = 0.2;
+/** Keeps the newest results, and the exchanges at the very end, whole if there is room. */
+function keepEnd(
+  choice: Choice,
+  conversation: VisibleConversation,
+  { slots, room, open, whole }: NewestTask,
+): void {
+  const left = (): number => Math.max(0, room.tokens * (1 - storyReserve(room)) - choice.tokens);
+  if (!isBrief(room))
+    keepNewestResults(choice, conversation, { slots, room, open, tokens: left() });
+  const ofRoom = Math.min(whole, left() / room.tokens);
+  const from = startOfRecent(conversation, room, { ofHistory: 1, ofRoom }, 0);
+  for (let message = from; message < conversation.messages.length; message++)
+    for (const slot of open(message)) choice.keepWhole(slot);
+}
 
 interface NewestResultsTask extends Pick<NewestTask, "slots" | "room" | "open"> {
   /** Maximum number of tokens. */
@@ -275,70 +268,6 @@ function startOfRecent(
   return from;
 }
 
-interface UsersTask {
-  readonly slots: readonly PlacedSlot[];
-  readonly room: StrictRoom;
-  readonly open: (message: number) => readonly number[];
-  readonly share: number;
-  /** The slots of a message that contain the user's words. */
-  readonly own: (message: number) => readonly number[];
-}
-
-/**
- * Keeps the user's own words, newest first, up to their share of the excerpt's token budget. The newest user message always
- * stays.
- */
-function keepUsers(choice: Choice, conversation: VisibleConversation, task: UsersTask): void {
-  const { slots, room, open, share } = task;
-  let taken = 0;
-  let count = 0;
-  for (const { message, own, words } of userMessages(conversation, task)) {
-    taken += 4 + own.reduce((sum, slot) => sum + mandatoryTokens(slots[slot], room), 0);
-    if (count > 0 && taken > room.tokens * share) return;
-    open(message);
-    if (count === 0) keepNewestRequest(choice, { slots, room, own, words });
-    else for (const slot of own) keepMandatorySlot(choice, slots, slot, room);
-    count++;
-  }
-}
-
-interface NewestRequest extends Pick<UsersTask, "slots" | "room"> {
-  readonly own: readonly number[];
-  readonly words: string;
-}
-
-/** The newest request stays whole if it can. A long request often ends with what the user wants, so otherwise its end stays too. */
-function keepNewestRequest(choice: Choice, { slots, room, own, words }: NewestRequest): void {
-  const tokens = own.reduce((sum, slot) => sum + tokensOf(slots[slot]), 0);
-  const isWhole = words.length <= shortestLastWords || tokens <= room.tokens * lastWords;
-  for (const slot of own)
-    if (isWhole) choice.keepWhole(slot);
-    else {
-      keepMandatorySlot(choice, slots, slot, room);
-      choice.keepAtLeast(slot, room.tokens * newestRequest);
-    }
-}
-
-/** The user's messages, newest first. A message that a harness sends repeatedly occurs only once. */
-function* userMessages(
-  { messages }: VisibleConversation,
-  { slots, room, own: wordsOf }: UsersTask,
-): Generator<{
-  readonly message: number;
-  readonly own: readonly number[];
-  readonly words: string;
-}> {
-  const earlierWords = new Set<string>();
-  for (let message = messages.length - 1; message >= room.headLength; message--) {
-    if (messages[message]?.message.role !== "user") continue;
-    const own = wordsOf(message);
-    const words = own.map((slot) => slots[slot]?.textPieces.text.trim()).join("\n");
-    if (words.trim() === "" || earlierWords.has(words)) continue;
-    earlierWords.add(words);
-    yield { message, own, words };
-  }
-}
-
 function keepRecent(
   choice: Choice,
   slots: readonly PlacedSlot[],
@@ -355,76 +284,64 @@ function keepRecent(
   choice.keepAtLeast(index, Math.min(tokensOf(slot) * ofResult, room.tokens * ofRoom) + tokens);
 }
 
-/**
- * The estimated size of a text may be wrong. If a text is close to the limit, it is kept whole but counted as if it were cut.
- * `least` has no margin, because a margin could overfill the room.
- */
-const margins = {
-  usual: { kept: 1.1, counted: 0.9 },
-  modest: { kept: 1.1, counted: 0.9 },
-  least: { kept: 1, counted: 1 },
-};
-
-function isOversized(slot: PlacedSlot | undefined, room: Room, margin: number): boolean {
-  const tokens = tokensOf(slot);
-  const limit = Math.min(oversized.tokens, room.tokens * oversized.ofRoom);
-  return tokens > limit * margin;
-}
-
-function mandatoryTokens(slot: PlacedSlot | undefined, room: StrictRoom): number {
-  const tokens = tokensOf(slot);
-  return isOversized(slot, room, margins[room.strictness].counted)
-    ? Math.min(tokens, beginning / charactersPerToken)
-    : tokens;
-}
-
-/** Keeps a text whole, or only its beginning if it is long. */
-function keepMandatorySlot(
-  choice: Choice,
-  slots: readonly PlacedSlot[],
-  index: number,
-  room: StrictRoom,
-): void {
-  const slot = slots[index];
-  if (slot === undefined) return;
-  const isCut = isOversized(slot, room, margins[room.strictness].kept);
-  let characters = 0;
-  for (const [piece, { text }] of slot.textPieces.pieces.entries()) {
-    if (isCut && characters >= beginning) return;
-    choice.keep(index, piece);
-    characters += text.length + 1;
-  }
-}
-
-function tokensOf(slot: PlacedSlot | undefined): number {
-  return (slot?.textPieces.pieces ?? []).reduce((sum, { tokens }) => sum + tokens, 0);
-}
-
-interface ImportantTask extends Pick<Slots, "slots" | "units"> {
-  readonly room: Room;
+/** Units of priority 1 stay as long as no more than this share of the room is filled. The story gets the rest. */
+function mostImportant(room: Room): number {
+  return Math.min(0.85, 1 - storyReserve(room));
 }
 
 /**
- * Keeps units of priority 1 whole, newest first, as long as they leave room for other units. The remaining units of priority 1
- * compete like everything else. Pinned messages always stay whole, unless `mayGiveWay` is set.
+ * Keeps units of priority 1 whole, newest first, as long as they leave room for other units. Of several units about the same file,
+ * such as a plan that the agent writes again and again, only the newest does. The remaining units of priority 1 compete like
+ * everything else. Pinned messages always stay whole, unless `mayGiveWay` is set.
  */
 function keepImportant(
   choice: Choice,
   conversation: VisibleConversation,
-  task: ImportantTask,
+  task: MandatoryTask,
 ): void {
-  const { slots, units, room } = task;
-  let taken = 0;
-  for (let unit = conversation.units.length - 1; unit >= 0; unit--) {
-    const { first, priority } = conversation.units[unit] ?? { first: 0, priority: 2 };
-    const visible = conversation.messages.slice(first, (conversation.units[unit]?.last ?? -1) + 1);
-    const hasPinned = visible.some(({ isPinned }) => isPinned);
-    const isPinned = visible.some((one) => one.isPinned && one.mayGiveWay !== true);
-    if (first < room.headLength || (priority !== 1 && !hasPinned)) continue;
+  const { slots, units, room, acts } = task;
+  const newer = new Set<string>();
+  const important = [...conversation.units.keys()].filter((unit) =>
+    isImportant(conversation, unit, room),
+  );
+  for (const unit of important.toReversed()) {
     const own = units[unit]?.slots ?? [];
-    taken += own.reduce((sum, slot) => sum + tokensOf(slots[slot]), units[unit]?.frameTokens ?? 0);
-    if (!isPinned && taken > room.tokens * importantShare) continue;
+    const tokens = own.reduce(
+      (sum, slot) => sum + tokensOf(slots[slot]),
+      units[unit]?.frameTokens ?? 0,
+    );
+    const files = filesIn(acts, conversation.units[unit]);
+    const isOld = files.some((file) => newer.has(file));
+    for (const file of files) newer.add(file);
+    const isFull = choice.tokens + tokens > room.tokens * mostImportant(room);
+    if ((isOld || isFull) && !mustStay(conversation, unit)) continue;
     choice.open(unit);
     for (const slot of own) choice.keepWhole(slot);
   }
+}
+
+function isImportant(
+  { messages, units }: VisibleConversation,
+  unit: number,
+  { headLength }: Room,
+): boolean {
+  const { first = 0, last = -1, priority = 2 } = units[unit] ?? {};
+  const hasPinned = messages.slice(first, last + 1).some(({ isPinned }) => isPinned);
+  return first >= headLength && (priority === 1 || hasPinned);
+}
+
+function mustStay({ messages, units }: VisibleConversation, unit: number): boolean {
+  const { first = 0, last = -1 } = units[unit] ?? {};
+  return messages.slice(first, last + 1).some((one) => one.isPinned && one.mayGiveWay !== true);
+}
+
+/** The files that the calls of a unit read or wrote. */
+function filesIn(acts: readonly Act[], unit: Unit | undefined): readonly string[] {
+  return acts
+    .filter(({ message }) => unit !== undefined && unit.first <= message && message <= unit.last)
+    .flatMap(({ deed: { verb, object } }) => (verb === "read" || isWriting(verb) ? [object] : []));
+}
+
+function isWriting(verb: string): boolean {
+  return verb === "wrote" || verb === "edited" || verb === "updated";
 }

@@ -7,7 +7,7 @@ import type { Message } from "../../message/message.ts";
 import type { VisibleConversation } from "../../message/strategy.ts";
 import { readActs } from "../story/acts.ts";
 import { summaryBody } from "../units/notices.ts";
-import type { Room } from "./must-keep.ts";
+import type { Room } from "./excerpt-room.ts";
 import { digestOf, withHandle } from "./notice-text.ts";
 import type { RenderedChoice } from "./render-choice.ts";
 

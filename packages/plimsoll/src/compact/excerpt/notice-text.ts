@@ -8,8 +8,9 @@ import { isTalk } from "../relevance/task.ts";
 import type { Act } from "../story/acts.ts";
 import { storyOf } from "../story/story.ts";
 import { summaryBody } from "../units/notices.ts";
+import { isBrief, type Room } from "./excerpt-room.ts";
+import type { QuotedRequest } from "./keep-requests.ts";
 import { estimateTokens } from "./long-lines.ts";
-import { isBrief, type QuotedRequest, type Room } from "./must-keep.ts";
 import type { RenderedChoice } from "./render-choice.ts";
 import { missingRules, rulesOf } from "./user-rules.ts";
 

@@ -104,7 +104,7 @@ describe("a text of lines", () => {
   test("marks say how many lines are missing, blank ones aside", () =>
     fc.assert(
       fc.property(
-        fc.array(fc.constantFrom("", "   ", "one ".repeat(9), "two ".repeat(12)), {
+        fc.array(fc.constantFrom("", "   ", "one ".repeat(16), "two ".repeat(19)), {
           minLength: 2,
           maxLength: 20,
         }),

@@ -47,7 +47,9 @@ export function readPieces(text: string, reading: PiecesReading): TextPieces {
   const json = isArgument ? undefined : readJsonPieces(text, density);
   if (json !== undefined) return { text, pieces: json.pieces, json };
   const lines = text.split("\n");
-  const paragraphs = isProse ? paragraphsOf(lines) : lines.map((_, line) => [line, line] as const);
+  const paragraphs = isProse
+    ? withFences(paragraphsOf(lines), lines)
+    : lines.map((_, line) => [line, line] as const);
   const pieces = paragraphs.flatMap(([line, lastLine]): readonly Piece[] => {
     const content =
       line === lastLine ? (lines[line] ?? "") : lines.slice(line, lastLine + 1).join("\n");
@@ -70,7 +72,51 @@ export function readPieces(text: string, reading: PiecesReading): TextPieces {
       };
     });
   });
-  return { text, pieces: reading.hasSpeaker === true ? withSpeaker(pieces) : pieces };
+  const nested = isProse ? withParents(pieces) : pieces;
+  return { text, pieces: reading.hasSpeaker === true ? withSpeaker(nested) : nested };
+}
+
+const fence = /^\s*(?:```|~~~)/;
+/** A block of code of at most this many lines is one piece, because code with a hole in it misleads. */
+const shortBlock = 14;
+
+/** Joins the lines of each short block of code in words. */
+function withFences(
+  paragraphs: readonly (readonly [number, number])[],
+  lines: readonly string[],
+): readonly (readonly [number, number])[] {
+  const joined: (readonly [number, number])[] = [];
+  for (let at = 0; at < paragraphs.length; at++) {
+    const [first, last] = paragraphs[at] ?? [0, 0];
+    const end = fence.test(lines[first] ?? "")
+      ? lines.findIndex((line, index) => index > last && fence.test(line))
+      : -1;
+    const close = paragraphs.findIndex((one) => one[0] <= end && end <= one[1]);
+    if (end < 0 || end - first > shortBlock || close <= at) joined.push([first, last]);
+    else {
+      joined.push([first, paragraphs[close]?.[1] ?? end]);
+      at = close;
+    }
+  }
+  return joined;
+}
+
+const listItem = /^\s*(?:[-*+•]|\d{1,3}[.)])\s/;
+
+/** A line that is indented under an item of a list is kept with that item, so that it is not read as a part of another item. */
+function withParents(pieces: readonly Piece[]): readonly Piece[] {
+  const parents: { readonly piece: number; readonly indent: number }[] = [];
+  let line = -1;
+  return pieces.map((piece, index) => {
+    if (isBlank(piece) || piece.line === line)
+      return { ...piece, company: parents.map((one) => one.piece).filter((one) => one !== index) };
+    line = piece.line;
+    const indent = /^\s*/.exec(piece.text)?.[0].length ?? 0;
+    while ((parents.at(-1)?.indent ?? -1) >= indent) parents.pop();
+    const company = parents.map((one) => one.piece);
+    if (listItem.test(piece.text)) parents.push({ piece: index, indent });
+    return { ...piece, company };
+  });
 }
 
 const speaker = /^(?:\[[^\]\n]{1,60}\] )?[^:\n]{1,60}: /;
@@ -143,6 +189,9 @@ function renderLines(
   return out;
 }
 
+/** A mark must hide this many times its own tokens. */
+const worthMark = 1.5;
+
 /** Also shows the pieces in gaps that take no more tokens than a mark would, because a mark must be cheaper than what it hides. */
 function withSmallGaps(
   pieces: readonly Piece[],
@@ -155,7 +204,7 @@ function withSmallGaps(
     const end = next < 0 ? pieces.length : next;
     const gap = pieces.slice(first, end).filter((piece) => !isBlank(piece));
     const tokens = gap.reduce((sum, { text }) => sum + estimateTokens(text) + 1, 0);
-    if (tokens <= estimateTokens(cutTexts.excerptLines(gap.length, where)))
+    if (tokens <= estimateTokens(cutTexts.excerptLines(gap.length, where)) * worthMark)
       shown.fill(true, first, end);
     else where = "";
     first = shown.indexOf(false, end);

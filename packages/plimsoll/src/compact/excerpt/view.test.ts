@@ -344,7 +344,7 @@ describe("a conversation of work", () => {
 
   test("every change is named while the story has room for it", async () => {
     const view = await viewOf(before, 0.3);
-    expect(ownTexts(view)).not.toMatch(/more lines? of changes|more calls?/);
+    expect(story(view)).not.toMatch(/more lines? of changes|more calls?/);
     expect(unnamed(view)).toEqual([]);
   });
 

@@ -40,7 +40,12 @@ test.each([
     "The second cannot be cancelled.",
   ],
   ["To proceed, I need your name. Let me know.", "To proceed, I need your name."],
-  ["Great! I've fixed the loader. It read twice.", "I've fixed the loader."],
+  ["Great! I've fixed the loader. It read twice.", "I've fixed the loader. It read twice."],
+  [
+    "HB-12 is done. The cause: a lock is taken twice.",
+    "HB-12 is done. The cause: a lock is taken twice.",
+  ],
+  ["- one\n- two\nBoth parts of the loader are mended.", "Both parts of the loader are mended."],
   ["Here is what I found: - a", "Here is what I found: - a"],
 ])("the outcome is the sentence that says what came of it: %s", (text, outcome) => {
   expect(outcomeGistOf(text, 120)).toBe(outcome);

@@ -32,7 +32,26 @@ export function outcomeGistOf(text: string, longest: number): string {
   const sentences = readSentences(text);
   const ranks = sentences.map(outcomeRank);
   const best = Math.max(0, ranks.indexOf(Math.max(...ranks)));
-  return gistFrom(sentences, best, longest);
+  const gist = gistFrom(sentences, best, longest);
+  const next = sentences[best + 1];
+  const isShort = gist.length < shortGist && !gist.endsWith("…") && gist === sentences[best];
+  return isShort && next !== undefined && outcomeRank(next) > 1 && !next.endsWith("?")
+    ? shortGistWith(gist, next, longest)
+    : gist;
+}
+
+/** An outcome of fewer characters, such as "HB-12 is done.", hardly says anything, so the next sentence belongs to it. */
+const shortGist = 30;
+
+function shortGistWith(gist: string, next: string, longest: number): string {
+  const both = `${gist}${/[.!:;?。]$/.test(gist) ? "" : ":"} ${next}`;
+  const whole = shortened(both, longest);
+  return whole === both ? both : `${whole} …`;
+}
+
+/** The beginning of a gist. It ends with "…" where it is cut. */
+export function shortGistOf(gist: string, longest: number): string {
+  return `${shortened(clean(gist), longest).replace(/[\s.…:,;]+$/, "")} …`;
 }
 
 function readSentences(text: string): readonly string[] {
@@ -46,15 +65,28 @@ function isTelling(sentence: string): boolean {
   return isLong && !courtesy.test(sentence);
 }
 
+const done = /\b(?:is|are|it['’]s|all|now) (?:now |all )?(?:done|complete[d]?|finished|ready)\b/i;
+
+/** Whether the agent's closing words say that its work succeeded, and of nothing that failed. */
+export function saysDone(text: string): boolean {
+  const outcomes = readSentences(text).map((one) =>
+    done.test(one) && outcomeIn(one) === "neither" ? "worked" : outcomeIn(one),
+  );
+  return outcomes.includes("worked") && !outcomes.includes("failed");
+}
+
 /** Words with which an agent offers more help, or hands over to the user. */
 const offer =
   /\b(?:let me know|would you like|if you (?:have|need|would|want)|is there anything|feel free|happy to help|how (?:can|may) I)\b/i;
 const result =
   /\b(?:cannot|can['’]t|not (?:possible|available|eligible|allowed|supported|found)|no longer|unable|unchanged|in total|the total|turned out)\b/i;
 
+/** An item of a list, a line of code, or a heading that says nothing alone. */
+const unfitOutcome = /^(?:[-*•☐☒✓✗]\s|\d{1,2}[.)]\s|```|#{1,6}\s|\||[$>] )|[{};]$/;
+
 function outcomeRank(sentence: string): number {
   if (!isTelling(sentence) || offer.test(sentence)) return 0;
-  if (sentence.endsWith(":")) return 1;
+  if (sentence.endsWith(":") || unfitOutcome.test(sentence)) return 1;
   return outcomeIn(sentence) !== "neither" || result.test(sentence) ? 3 : 2;
 }
 

@@ -43,17 +43,36 @@ export function requestsIn(
   return found;
 
   function closed(message: number, next: number): Request {
+    const isCut = hasGap(messages, message, next);
+    const outcome = closingOf(message, next, isCut);
+    if (outcome !== undefined) return { message, outcome };
+    if (isCut) return { message, isLeftOut: true };
+    const shared = found[0]?.outcome;
+    return shared === undefined ? { message } : { message, outcome: shared, isShared: true };
+  }
+
+  function closingOf(message: number, next: number, isCut: boolean): number | undefined {
     let last = next - 1;
     while (last > message && isClientCommand(messages[last])) last--;
-    const isCut = hasGap(messages, message, next);
-    const isCertain =
-      messages[next]?.isAfterGap !== true &&
-      !(isCut && isHidden(messages[message]?.number ?? 0, messages[last]?.number ?? 0));
-    if (isCertain && isClosing(messages[last])) return { message, outcome: last };
-    if (isCut) return { message, isLeftOut: true };
-    const { outcome } = found[0] ?? {};
-    return outcome === undefined ? { message } : { message, outcome, isShared: true };
+    const [asked, end] = [messages[message]?.number ?? 0, messages[last]?.number ?? 0];
+    const isCertain = messages[next]?.isAfterGap !== true && !(isCut && isHidden(asked, end));
+    if (isCertain && isClosing(messages[last])) return last;
+    return isCut ? closingBeforeGap(messages, message, next) : undefined;
   }
+}
+
+/** An answer without calls ends the agent's work, so it is the outcome even if the view leaves out what came after it. */
+function closingBeforeGap(
+  messages: readonly VisibleMessage[],
+  request: number,
+  next: number,
+): number | undefined {
+  let found: number | undefined;
+  for (let index = request + 1; index < next; index++) {
+    if (messages[index]?.isAfterGap === true) break;
+    if (isClosing(messages[index])) found = index;
+  }
+  return found;
 }
 
 /** Whether the view leaves something out between two messages. */

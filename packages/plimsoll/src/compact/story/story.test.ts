@@ -373,7 +373,8 @@ describe("a later story", () => {
           const earlierStory = earlierLines.join("\n");
           const now = linesOf(messages, { shown, quoted, earlier: earlierStory, firstNumber });
           const missing = earlierLines.filter((line) => !now.includes(line));
-          expect(missing).toEqual([]);
+          // A failure goes when it is over.
+          expect(missing.filter((line) => !/^(?:## Open|- #\d+ failed: )/.test(line))).toEqual([]);
           earlierLines = now;
           firstNumber += messages.length;
         }
@@ -431,8 +432,8 @@ describe("without room for all lines", () => {
       rules: rules(0, "Never touch the tests."),
     });
     expect(lines).toContain("- #0 Never touch the tests.");
-    expect(lines.join("\n")).not.toContain("asked:");
-    expect(lines).toContain("- 30 earlier requests (#0–#116)");
+    expect(lines.filter((line) => line.includes("asked:"))).toHaveLength(1);
+    expect(lines).toContain("- 29 earlier requests (#0–#112)");
     expect(lines.join("\n")).toMatch(/called update_part|more lines? of changes/);
   });
 });

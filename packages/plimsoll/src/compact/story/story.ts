@@ -17,7 +17,7 @@ import { isSpoken } from "../units/head.ts";
 import { type Act, happeningIn, hasFailed } from "./acts.ts";
 import { type ChangeLine, changeLines, groupedChanges } from "./changes.ts";
 import { isLooking } from "./effects.ts";
-import { gistOf, outcomeGistOf } from "./gist.ts";
+import { gistOf, outcomeGistOf, saysDone, shortGistOf } from "./gist.ts";
 import { isToDo, type ModelWords, modelWords } from "./model-words.ts";
 import { readStory } from "./read-story.ts";
 import { loggedMessage, type Request, requestsIn, wordsOf } from "./requests.ts";
@@ -59,9 +59,11 @@ export function storyOf(task: StoryTask): string {
   const words = modelWords(task.prepared);
   const known = bySection(own);
   const added = bySection(words?.added.filter(goneIn(task)) ?? []);
-  const rules = distinct([...known("Rules"), ...task.rules.map(itemOf), ...added("Rules")]);
+  const rules = distinct([...known("Rules"), ...task.rules.map(itemOf), ...added("Rules")]).filter(
+    (rule) => !hasEnded(rule, task),
+  );
   const failures = [
-    ...stillOpen(known("Open"), acts, words),
+    ...stillOpen(known("Open"), task, words),
     ...inWords(openFailures(acts, task), words),
     ...added("Open"),
   ];
@@ -73,6 +75,23 @@ export function storyOf(task: StoryTask): string {
 
 function bySection(items: readonly Item[]): (section: Section) => readonly Item[] {
   return (section) => items.filter((item) => item.section === section);
+}
+
+/** Words with which a user limits a rule to a part of the work. */
+const passing =
+  /\b(?:(?:in|during|for|at) this (?:[\w-]+ ){0,3}(?:phase|step|stage|point)|for now|just yet|not yet)\b/i;
+
+/** Such a rule has ended when the user has asked for something else since, and the agent has changed something for it. */
+function hasEnded({ text, number = 0 }: Item, { acts, conversation, from }: StoryTask): boolean {
+  if (!passing.test(text)) return false;
+  const { messages } = conversation;
+  const next = requestsIn(conversation, from)
+    .map(({ message }) => messages[message]?.number ?? 0)
+    .find((asked) => asked > number);
+  return (
+    next !== undefined &&
+    acts.some((act) => act.deed.isEffect && act.number > next && !hasFailed(act))
+  );
 }
 
 /** The lines about requests. No request has two, even if the view showed it and an earlier story told it. */
@@ -130,19 +149,21 @@ function distinct(items: readonly Item[]): readonly Item[] {
 }
 
 /**
- * The open items of an earlier story, without failures that the agent has tried again since. If a model has written about the
+ * The open items of an earlier story, without failures that the agent has tried again since, or that are over. If a model has written about the
  * conversation since, it has also said which tasks are still to do.
  */
 function stillOpen(
   known: readonly Item[],
-  acts: readonly Act[],
+  { acts, conversation, from }: StoryTask,
   words: ModelWords | undefined,
 ): readonly Item[] {
+  const isOver = overBy(conversation, from);
   const tried = [...new Set(acts.map(({ deed }) => storyTexts.failed(deedText(deed), "")))];
   return known.filter((item) => {
     if (isToDo(item)) return words === undefined;
-    const { text } = item;
+    const { text, number } = item;
     return (
+      !isOver(number ?? 0) &&
       text.startsWith(storyTexts.failed("", "")) &&
       !tried.some((failure) => text === failure || text.startsWith(`${failure}: `))
     );
@@ -153,6 +174,29 @@ function deedText({ verb, object }: Act["deed"]): string {
   return `${verb} ${object}`;
 }
 
+/** After this many answered requests, nobody asks for a failure any more. */
+const forgottenAfter = 3;
+
+/**
+ * Tells by the number of its message whether a failure is over: the agent has ended its work on the request and said that it is
+ * done, or has ended its work on several requests since.
+ */
+function overBy(
+  { messages, summary }: StoryTask["conversation"],
+  from: number,
+): (number: number) => boolean {
+  const closings = requestsIn({ messages, ...(summary === undefined ? {} : { summary }) }, from)
+    .flatMap(({ outcome, isShared }) => (isShared === true ? [] : (messages[outcome ?? -1] ?? [])))
+    .map((closing) => ({
+      number: closing.number,
+      isDone: saysDone(wordsOf(loggedMessage(closing))),
+    }));
+  return (number) => {
+    const later = closings.filter((closing) => closing.number > number);
+    return later[0]?.isDone === true || later.length >= forgottenAfter;
+  };
+}
+
 /** Number of failures that the story names, newest first. */
 const mostFailures = 4;
 const longestError = 160;
@@ -161,7 +205,11 @@ const longestError = 160;
 const recentActs = 20;
 
 /** Commands that failed and did not succeed later, unless the view shows them. */
-function openFailures(acts: readonly Act[], { isShown }: StoryTask): readonly Item[] {
+function openFailures(
+  acts: readonly Act[],
+  { isShown, conversation, from }: StoryTask,
+): readonly Item[] {
+  const isOver = overBy(conversation, from);
   const last = new Map<string, Act>();
   const recent = acts.slice(-recentActs);
   for (const act of recent) last.set(act.deed.key, act);
@@ -171,13 +219,32 @@ function openFailures(acts: readonly Act[], { isShown }: StoryTask): readonly It
       ({ deed }) =>
         deed.isEffect || deed.verb === "called" || (deed.verb === "ran" && !isLooking(deed)),
     )
-    .filter((act) => !recent.some((later) => settles(later, act)))
+    .filter(
+      (act) =>
+        !recent.some((later) => settles(later, act)) && !isDismissed(conversation.messages, act),
+    )
+    .filter(({ number }) => !isOver(number))
     .slice(-mostFailures)
     .map(({ deed, error, number }) => {
       const report = error === undefined ? "" : quoted(shortened(error, longestError));
       const text = storyTexts.failed(deedText(deed), report);
       return { section: "Open", number, isData: false, text };
     });
+}
+
+/** Words with which an agent says that a failure has nothing to do with its work, or is what it wanted to see. */
+const dismissal =
+  /\b(?:unrelated|not related|nothing to do with|pre-?existing|already (?:fail(?:s|ed|ing)|broken)|fail(?:s|ed)? (?:before|without) (?:my|the|our|these|this)|(?:as|is|was|were|are) expected|expected (?:to fail|failure|error)|can be ignored|(?:reproduce|confirm)(?:s|d)? the (?:issue|bug|problem))\b/i;
+/** The agent says it in one of its next messages. */
+const dismissedWithin = 4;
+
+function isDismissed(messages: readonly VisibleMessage[], { message }: Act): boolean {
+  return messages
+    .slice(message + 1, message + 1 + dismissedWithin)
+    .some(
+      (visible) =>
+        visible.message.role === "assistant" && dismissal.test(wordsOf(loggedMessage(visible))),
+    );
 }
 
 /**
@@ -260,7 +327,7 @@ function outcomeWords(closing: VisibleMessage, longest: number): string {
 }
 
 /** An outcome next to a quoted request has this many characters. With less room, the story says only where the answer is. */
-const shortOutcome = { least: 40, most: 140 };
+const shortOutcome = { least: 60, most: 140 };
 const charactersPerToken = 4;
 
 /** Requests in the user's own words, on lines of their own. The newest ones have a short outcome, as far as there is room. */
@@ -270,13 +337,18 @@ function quotedItems(
   outcomeTokens: number,
 ): readonly Item[] {
   const { conversation, from, isShown, quoted } = task;
+  const requests = requestsIn(conversation, from)
+    .toReversed()
+    .filter(({ message }) => quoted.words.has(message) && !isShown(message));
   let room = outcomeTokens * charactersPerToken;
   const items: Item[] = [];
-  for (const request of requestsIn(conversation, from).toReversed()) {
+  for (const [at, request] of requests.entries()) {
     const asked = conversation.messages[request.message];
     const quotation = quoted.words.get(request.message);
-    if (asked === undefined || quotation === undefined || isShown(request.message)) continue;
-    const longest = room < shortOutcome.least ? 0 : Math.min(room, shortOutcome.most);
+    if (asked === undefined || quotation === undefined) continue;
+    const { least, most } = shortOutcome;
+    const fair = Math.min(most, Math.max(least, room / (requests.length - at)));
+    const longest = room < least ? 0 : Math.floor(fair);
     const { end, text } = quotedRequest(task, request, { quotation, longest, words });
     room -= end.length;
     items.push({ section: "Answered", number: asked.number, isData: false, text });
@@ -358,10 +430,32 @@ function fitted(
   take(parts.failures.toReversed(), tokens * 2);
   const changed = take(parts.changed.toReversed(), tokens * 2);
   const quoted = parts.quoted(Math.min(outcomeTokens, freeTokens - (tokens - left)));
-  const done = take(parts.done.toReversed(), tokens);
+  // Older requests are told in fewer words, so that each still has its outcome.
+  const mostDone = Math.min(tokens * 2, Math.max(tokens, tokens - left + tokens * doneShare));
+  const rows = parts.done.toReversed();
+  const longRows = take(rows, mostDone - (mostDone - (tokens - left)) / 2);
+  const done = take(longRows.map(briefly), mostDone);
   take(parts.others.toReversed(), tokens);
   const rest = [...countedRules(rules), ...countedChanges(changed), ...countedRequests(done)];
   return formatSummary([...taken.toReversed(), ...quoted, ...parts.open, ...rest]);
+}
+
+/** Lines about answered requests have at least this share of the story's room, even if rules and changes have used it up. */
+const doneShare = 0.5;
+const briefRequest = 60;
+const briefOutcome = 80;
+const answeredLine = /^(asked):\s(.+?)\s(→ (?:#\d+(?: asked back)?: )?)(.+)$/s;
+
+/** A line about a request in fewer words. Lines of other forms stay as they are. */
+function briefly(item: Item): Item {
+  const [, verb, request = "", arrow = "", outcome = ""] = answeredLine.exec(item.text) ?? [];
+  if (verb === undefined) return item;
+  const brief = `${gist(request, briefRequest)} ${arrow}${gist(outcome, briefOutcome)}`;
+  return { ...item, text: storyTexts.open(brief) };
+}
+
+function gist(words: string, longest: number): string {
+  return words.length <= longest ? words : shortGistOf(words, longest);
 }
 
 /** A line that counts other lines, from an earlier story. */
