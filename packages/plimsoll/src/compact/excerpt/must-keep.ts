@@ -16,13 +16,13 @@ import type { Choice } from "./greedy-choice.ts";
 import { keepUsers } from "./keep-requests.ts";
 import { type PlacedSlot, type Slots, unitIndex } from "./texts-to-cut.ts";
 
-/** The newest exchanges stay up to a share of the history or a share of the excerpt's token budget, whichever is smaller. */
-const recent = { ofHistory: 0.105, ofRoom: 0.42 };
+/** The newest exchanges stay up to this share of the history, or up to `ofRoom`, whichever is less. */
+const recentOfHistory = 0.105;
 /**
- * Exchanges at the very end stay whole up to this share of the excerpt's token budget, so that the end of the conversation is
- * coherent.
+ * Shares of the excerpt's token budget. `ofRoom`: for the newest exchanges. `whole`: for exchanges at the very end that stay whole,
+ * so that the end of the conversation is coherent.
  */
-const wholeTail = 0.25;
+const work = { ofRoom: 0.42, whole: 0.25 };
 /**
  * At least this much of a recent result stays: a share of the result or of the excerpt's token budget, whichever is smaller, plus
  * a few tokens.
@@ -39,7 +39,7 @@ const exactExchanges = 10;
  * Shares for a conversation without tools. The user's messages have no share of their own there, because all messages are
  * somebody's words and compete on equal terms.
  */
-const talk = { recentOfRoom: 0.15, wholeTail: 0.15, users: 0 };
+const talk = { ofRoom: 0.15, whole: 0.15, users: 0 };
 
 /**
  * Index of the first message whose call arguments stay as they are. The newest exchanges are counted twice, once among all
@@ -78,9 +78,37 @@ export interface MandatoryTask extends Pick<Slots, "slots" | "units"> {
 export function keepMandatory(
   choice: Choice,
   conversation: VisibleConversation,
-  { slots, units, room, acts }: MandatoryTask,
+  task: MandatoryTask,
 ): void {
+  const { room } = task;
   const isOnlyTalk = isTalk(conversation);
+  const own = slotsByMessage(choice, conversation, task);
+  const newest = { ...task, ...own, ...(isOnlyTalk ? talk : work) };
+  keepUsers(choice, conversation, {
+    ...newest,
+    share: isOnlyTalk ? talk.users : usersShare[room.strictness],
+  });
+  keepNewest(choice, conversation, newest);
+  keepImportant(choice, conversation, task);
+  if (room.strictness !== "usual") return;
+  const hasTrail = !isOnlyTalk && !isBrief(room);
+  if (hasTrail) keepTrail(choice, conversation, newest, trailShares.beforeResults);
+  keepEnd(choice, conversation, newest);
+  if (hasTrail) keepTrail(choice, conversation, newest, trailShares.afterResults);
+}
+
+interface SlotsByMessage {
+  /** Keeps the unit of a message, unless it is too large, and returns the slots of the message. */
+  readonly open: (message: number) => readonly number[];
+  /** The slots of a message that contain the user's words. */
+  readonly own: (message: number) => readonly number[];
+}
+
+function slotsByMessage(
+  choice: Choice,
+  conversation: VisibleConversation,
+  { slots }: MandatoryTask,
+): SlotsByMessage {
   const unitOf = unitIndex(conversation);
   const byMessage = new Map<number, number[]>();
   for (const [index, { place }] of slots.entries())
@@ -91,21 +119,9 @@ export function keepMandatory(
     choice.open(unit);
     return byMessage.get(message) ?? [];
   };
-  const share = isOnlyTalk ? talk.users : usersShare[room.strictness];
   const own = (message: number): readonly number[] =>
     (byMessage.get(message) ?? []).filter((slot) => slots[slot]?.voice === "user");
-  keepUsers(choice, conversation, { slots, room, open, share, own });
-  const ofRoom = isOnlyTalk ? talk.recentOfRoom : recent.ofRoom;
-  const whole = isOnlyTalk ? talk.wholeTail : wholeTail;
-  const newest = { slots, room, open, ofRoom, whole };
-  keepNewest(choice, conversation, newest);
-  keepImportant(choice, conversation, { slots, units, room, acts });
-  if (room.strictness !== "usual") return;
-  const hasTrail = !isOnlyTalk && !isBrief(room);
-  const trail = { slots, units, room, open };
-  if (hasTrail) keepTrail(choice, conversation, trail, trailShares.beforeResults);
-  keepEnd(choice, conversation, newest);
-  if (hasTrail) keepTrail(choice, conversation, trail, trailShares.afterResults);
+  return { open, own };
 }
 
 /**
@@ -198,7 +214,7 @@ function keepNewest(
   conversation: VisibleConversation,
   { slots, room, open, ofRoom }: NewestTask,
 ): void {
-  const from = startOfRecent(conversation, room, { ...recent, ofRoom });
+  const from = startOfRecent(conversation, room, { ofHistory: recentOfHistory, ofRoom });
   for (let message = from; message < conversation.messages.length; message++)
     for (const slot of open(message)) keepRecent(choice, slots, slot, room);
 }
@@ -299,25 +315,26 @@ function keepImportant(
   conversation: VisibleConversation,
   task: MandatoryTask,
 ): void {
-  const { slots, units, room, acts } = task;
+  const { units, room, acts } = task;
   const newer = new Set<string>();
   const important = [...conversation.units.keys()].filter((unit) =>
     isImportant(conversation, unit, room),
   );
   for (const unit of important.toReversed()) {
-    const own = units[unit]?.slots ?? [];
-    const tokens = own.reduce(
-      (sum, slot) => sum + tokensOf(slots[slot]),
-      units[unit]?.frameTokens ?? 0,
-    );
     const files = filesIn(acts, conversation.units[unit]);
     const isOld = files.some((file) => newer.has(file));
     for (const file of files) newer.add(file);
-    const isFull = choice.tokens + tokens > room.tokens * mostImportant(room);
+    const tokens = choice.tokens + unitTokens(task, unit);
+    const isFull = tokens > room.tokens * mostImportant(room);
     if ((isOld || isFull) && !mustStay(conversation, unit)) continue;
     choice.open(unit);
-    for (const slot of own) choice.keepWhole(slot);
+    for (const slot of units[unit]?.slots ?? []) choice.keepWhole(slot);
   }
+}
+
+function unitTokens({ slots, units }: MandatoryTask, unit: number): number {
+  const { slots: own = [], frameTokens = 0 } = units[unit] ?? {};
+  return own.reduce((sum, slot) => sum + tokensOf(slots[slot]), frameTokens);
 }
 
 function isImportant(

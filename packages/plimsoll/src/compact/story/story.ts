@@ -79,7 +79,7 @@ function bySection(items: readonly Item[]): (section: Section) => readonly Item[
 
 /** Words with which a user limits a rule to a part of the work. */
 const passing =
-  /\b(?:(?:in|during|for|at) this (?:[\w-]+ ){0,3}(?:phase|step|stage|point)|for now|just yet|not yet)\b/i;
+  /\b(?:(?:in|during|for|at) this (?:[\w-]+ ){0,3}(?:phase|step|stage|point)|for\s(?:now|the moment)|just yet|not yet)\b/i;
 
 /** Such a rule has ended when the user has asked for something else since, and the agent has changed something for it. */
 function hasEnded({ text, number = 0 }: Item, { acts, conversation, from }: StoryTask): boolean {
@@ -337,23 +337,24 @@ function quotedItems(
   outcomeTokens: number,
 ): readonly Item[] {
   const { conversation, from, isShown, quoted } = task;
-  const requests = requestsIn(conversation, from)
-    .toReversed()
-    .filter(({ message }) => quoted.words.has(message) && !isShown(message));
+  const requests = requestsIn(conversation, from).filter(
+    ({ message }) => quoted.words.has(message) && !isShown(message),
+  );
   let room = outcomeTokens * charactersPerToken;
-  const items: Item[] = [];
-  for (const [at, request] of requests.entries()) {
-    const asked = conversation.messages[request.message];
-    const quotation = quoted.words.get(request.message);
-    if (asked === undefined || quotation === undefined) continue;
-    const { least, most } = shortOutcome;
-    const fair = Math.min(most, Math.max(least, room / (requests.length - at)));
-    const longest = room < least ? 0 : Math.floor(fair);
+  return requests.reduceRight<readonly Item[]>((later, request, at) => {
+    const quotation = quoted.words.get(request.message) ?? "";
+    const longest = fairShare(room, at + 1);
     const { end, text } = quotedRequest(task, request, { quotation, longest, words });
     room -= end.length;
-    items.push({ section: "Answered", number: asked.number, isData: false, text });
-  }
-  return items.toReversed();
+    const number = conversation.messages[request.message]?.number ?? 0;
+    return [{ section: "Answered", number, isData: false, text }, ...later];
+  }, []);
+}
+
+/** Number of characters for one of so many outcomes. */
+function fairShare(room: number, outcomes: number): number {
+  const { least, most } = shortOutcome;
+  return room < least ? 0 : Math.floor(Math.min(most, Math.max(least, room / outcomes)));
 }
 
 interface Quoting {
@@ -430,14 +431,23 @@ function fitted(
   take(parts.failures.toReversed(), tokens * 2);
   const changed = take(parts.changed.toReversed(), tokens * 2);
   const quoted = parts.quoted(Math.min(outcomeTokens, freeTokens - (tokens - left)));
-  // Older requests are told in fewer words, so that each still has its outcome.
-  const mostDone = Math.min(tokens * 2, Math.max(tokens, tokens - left + tokens * doneShare));
-  const rows = parts.done.toReversed();
-  const longRows = take(rows, mostDone - (mostDone - (tokens - left)) / 2);
-  const done = take(longRows.map(briefly), mostDone);
+  const { atLength, inAll } = roomForRequests(tokens, tokens - left);
+  const done = take(take(parts.done.toReversed(), atLength).map(briefly), inAll);
   take(parts.others.toReversed(), tokens);
   const rest = [...countedRules(rules), ...countedChanges(changed), ...countedRequests(done)];
   return formatSummary([...taken.toReversed(), ...quoted, ...parts.open, ...rest]);
+}
+
+/**
+ * How far lines about answered requests may fill the story. They stop at the first limit. Older requests are then told in fewer
+ * words up to the second one, so that more of them have their outcome.
+ */
+function roomForRequests(
+  tokens: number,
+  taken: number,
+): { readonly atLength: number; readonly inAll: number } {
+  const inAll = Math.min(tokens * 2, Math.max(tokens, taken + tokens * doneShare));
+  return { atLength: (inAll + taken) / 2, inAll };
 }
 
 /** Lines about answered requests have at least this share of the story's room, even if rules and changes have used it up. */
