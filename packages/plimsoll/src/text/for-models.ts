@@ -297,8 +297,7 @@ export const storyTexts = {
   /** A request in the user's own words. They are on lines of their own. */
   quoted: (request: string, answer: number | undefined, outcome: string): string =>
     `asked:\n${request}\n${answer === undefined ? "(its answer is left out)" : answered(answer, outcome)}`,
-  quotedWork: (request: string, what: string): string =>
-    `asked:\n${request}${what === "" ? "" : `\n→ ${what}`}`,
+  quotedWork: (request: string, what: string): string => `asked:\n${request}\n→ ${what}`,
   /** Lines that only a model that writes the story can add: a finding or decision, and a task that is not done. */
   noted: (words: string): string => `noted: ${words}`,
   toDo: (words: string): string => `to do: ${words}`,
@@ -320,7 +319,8 @@ export const storyTexts = {
   earlierRequests: (count: number, from: number, to: number): string =>
     `${counted(count, "earlier request")} (${numbers(from, to)})`,
   /** In the sentence about a run of messages that are left out. */
-  failedCall: (object: string): string => `${object} (failed)`,
+  failedCall: (object: string, error: string): string =>
+    `${object} (failed${error === "" ? "" : `: ${error}`})`,
   refusedCall: (object: string): string => `${object} (the user refused it)`,
   moreCalls: (count: number): string => counted(count, "more call"),
 } as const;

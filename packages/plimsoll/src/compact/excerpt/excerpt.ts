@@ -61,6 +61,8 @@ const largestCalls: Readonly<Record<Strictness, number>> = { usual: 0.5, modest:
 const gapTokens = { usual: 15, brief: 9, talk: 3 };
 /** Share of the room for sentences that say what happened where messages are left out. */
 const rangesShare = { usual: 0.08, brief: 0.05 };
+/** The sentence about the newest call, if it had to go, may take this share. */
+const newestShare = 0.22;
 
 /** A finished excerpt as plain data, so that another thread can make it. */
 export interface MadeExcerpt {
@@ -180,6 +182,7 @@ function writerFor(
   const words = {
     acts,
     tokens: room.tokens * rangesShare[isBrief(room) ? "brief" : "usual"],
+    newest: room.tokens * newestShare,
     isBrief: isBrief(room),
   };
   return async (quoted, storyTokens) => {

@@ -87,6 +87,7 @@ export class Choice {
   readonly #covered: Uint32Array;
   readonly #frames = new Map<Frame, number>();
   readonly #picks: Pick[] = [];
+  #tokens = 0;
 
   constructor(task: ChoiceTask) {
     this.#task = task;
@@ -105,14 +106,7 @@ export class Choice {
 
   /** Estimated tokens of everything that is kept, without marks. */
   get tokens(): number {
-    let sum = 0;
-    for (const [unit, { frameTokens }] of this.#task.units.entries())
-      if (this.isOpen(unit)) sum += frameTokens;
-    for (const [slot, { textPieces }] of this.#task.slots.entries())
-      for (const [piece, { tokens }] of textPieces.pieces.entries())
-        if (this.isKept(slot, piece)) sum += tokens;
-    for (const [frame, count] of this.#frames) if (count > 0) sum += frame.tokens;
-    return sum;
+    return this.#tokens;
   }
 
   /** Whether the calls of an exchange would take so much room, even if shortened, that it cannot stay. */
@@ -124,7 +118,7 @@ export class Choice {
   /** Keeps the unit, with all texts and pieces that stay with it. */
   open(unit: number): void {
     if (this.isOpen(unit)) return;
-    this.#isOpen[unit] = 1;
+    this.#setOpen(unit, 1);
     for (const [slot, piece] of this.#staying(unit)) this.keep(slot, piece);
   }
 
@@ -226,7 +220,7 @@ export class Choice {
 
   /** Takes back everything of a unit, and returns the pieces. No pick may contain any of them. */
   close(unit: number): readonly PieceName[] {
-    this.#isOpen[unit] = 0;
+    this.#setOpen(unit, 0);
     const taken = (this.#task.units[unit]?.slots ?? []).flatMap((slot) =>
       [...(this.#kept[slot]?.keys() ?? [])]
         .filter((piece) => this.isKept(slot, piece))
@@ -266,15 +260,21 @@ export class Choice {
       if (pick === undefined) return freed;
       freed += Math.max(1, pick.tokens);
       for (const [slot, piece] of pick.pieces) this.#leave(slot, piece);
-      for (const unit of pick.units) this.#isOpen[unit] = 0;
+      for (const unit of pick.units) this.#setOpen(unit, 0);
     }
     return freed;
   }
 
   #take({ tokens, units, pieces }: Pick): void {
-    for (const unit of units) this.#isOpen[unit] = 1;
+    for (const unit of units) this.#setOpen(unit, 1);
     for (const [slot, piece] of pieces) this.keep(slot, piece);
     this.#picks.push({ tokens, units, pieces });
+  }
+
+  #setOpen(unit: number, isOpen: 0 | 1): void {
+    const step = isOpen - (this.#isOpen[unit] ?? 0);
+    this.#isOpen[unit] = isOpen;
+    this.#tokens += step * (this.#task.units[unit]?.frameTokens ?? 0);
   }
 
   #leave(slot: number, piece: number): void {
@@ -288,8 +288,13 @@ export class Choice {
     const { mentions, textPieces } = this.#task.slots[slot] ?? {};
     for (const atom of mentions?.[piece] ?? [])
       this.#covered[atom] = (this.#covered[atom] ?? 0) + step;
-    for (const frame of textPieces?.pieces[piece]?.frames ?? [])
-      this.#frames.set(frame, (this.#frames.get(frame) ?? 0) + step);
+    const { tokens = 0, frames = [] } = textPieces?.pieces[piece] ?? {};
+    this.#tokens += step * tokens;
+    for (const frame of frames) {
+      const before = this.#frames.get(frame) ?? 0;
+      this.#frames.set(frame, before + step);
+      if (before === 0 || before + step === 0) this.#tokens += step * frame.tokens;
+    }
   }
 
   /** The pieces that stay whenever the unit stays. */

@@ -169,11 +169,13 @@ describe("objects", () => {
     }
   });
 
-  test("a long value identifies nothing, and at most two members do", () => {
+  test("a long value identifies nothing, at most two members do, and the outcome stays too", () => {
     const long = read(`{"row": {"name": "${"Ada ".repeat(30)}", ${many}}}`);
     expect(new Set(long.pieces.map(({ company }) => company.length))).toEqual(new Set([0]));
-    const three = read(`{"row": {"id": 1, "name": "Ada", "status": "ok", ${many}}}`);
+    const three = read(`{"row": {"id": 1, "name": "Ada", "code": "x1", ${many}}}`);
     expect(new Set(three.pieces.map(({ company }) => company.length))).toEqual(new Set([2]));
+    const ended = read(`{"row": {"id": 1, "name": "Ada", ${many}, "status": "cancelled"}}`);
+    expect(new Set(ended.pieces.map(({ company }) => company.length))).toEqual(new Set([3]));
   });
 
   test("two members with the same key are two, and each may go", () => {

@@ -89,12 +89,16 @@ function childNodes(
     company: [...around.company, company],
   };
   const nodes: PiecesNode[] = [];
+  let [ids, outcomes] = [0, 0];
   for (const child of children) {
     const made = piecesNode(child, inside, cutting);
     if (made === undefined) return undefined;
     nodes.push(made);
-    if (identifies(child) && company.length < mostIdentifying && made.kind === "leaf")
-      company.push(...made.pieces.slice(0, 1));
+    if (made.kind !== "leaf") continue;
+    if (identifies(child) && ids < mostIdentifying) ids++;
+    else if (isOutcome(child) && outcomes < mostOutcomes) outcomes++;
+    else continue;
+    company.push(...made.pieces.slice(0, 1));
   }
   return nodes;
 }
@@ -106,13 +110,24 @@ function isSmall({ from, end }: Span, { text, density }: Cutting): boolean {
 
 /** Members that say which thing an object describes. They stay with any other member of the object. */
 const identifying =
-  /^"(?:id|_id|uid|uuid|key|name|title|status|state|number|code|sku|slug|login|email|path|file|url)"$|(?:_id|Id|_name|_number)"$/;
+  /^"(?:id|_id|uid|uuid|key|name|title|number|code|sku|slug|login|email|path|file|url)"$|(?:_id|Id|_name|_number)"$/;
 const mostIdentifying = 2;
+/** Members that say what came of something. They stay too. */
+const telling = /^"(?:status|state|error|success|ok|result|outcome|reason|message)"$/;
+const mostOutcomes = 2;
 const longestIdentifying = 80;
 
-function identifies({ key, kind, start, end }: JsonNode): boolean {
+function identifies(node: JsonNode): boolean {
+  return isShort(node) && identifying.test(node.key ?? "");
+}
+
+function isOutcome(node: JsonNode): boolean {
+  return isShort(node) && telling.test(node.key ?? "");
+}
+
+function isShort({ kind, start, end }: JsonNode): boolean {
   const isScalar = kind === "string" || kind === "scalar";
-  return isScalar && end - start <= longestIdentifying && identifying.test(key ?? "");
+  return isScalar && end - start <= longestIdentifying;
 }
 
 /** Brackets, and the mark for members that are left out. */

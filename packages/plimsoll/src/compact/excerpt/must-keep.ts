@@ -133,6 +133,8 @@ const trailShares = { beforeResults: 0.5, afterResults: 0.65 };
 const trailOfHistory = 0.2;
 /** A longer message of the agent is not kept whole for the trail. The newest message may be longer than the others. */
 const trailWords = { newest: 0.35, other: 0.25 };
+/** Of a longer message, the beginning and the end stay: this share of the room. The end says what the agent decided. */
+const longWords = 0.1;
 
 interface TrailTask extends Pick<NewestTask, "slots" | "room" | "open"> {
   readonly units: Slots["units"];
@@ -193,7 +195,7 @@ function keepStep(choice: Choice, message: number, task: StepTask): "kept" | "fu
   if (choice.tokens + frame + tokens > most) return "full";
   task.open(message);
   for (const slot of words)
-    if (isLong) keepMandatorySlot(choice, slots, slot, room);
+    if (isLong) choice.keepAtLeast(slot, room.tokens * longWords);
     else choice.keepWhole(slot);
   return "kept";
 }

@@ -4,7 +4,7 @@ import type { Message, Part } from "../../message/message.ts";
 import type { VisibleConversation, VisibleMessage } from "../../message/strategy.ts";
 import { cutTexts, markTexts } from "../../text/for-models.ts";
 import { isTalk } from "../relevance/task.ts";
-import { type Act, happeningIn } from "../story/acts.ts";
+import { type Act, happeningIn, happeningLengths, lastHappening } from "../story/acts.ts";
 import type { LaterChange } from "../story/changed-later.ts";
 import { fixedUnits } from "../units/fixed-units.ts";
 import { headLength } from "../units/head.ts";
@@ -192,6 +192,8 @@ export interface RangeWords {
   readonly acts: readonly Act[];
   /** Maximum number of tokens for all sentences about ranges that are left out. */
   readonly tokens: number;
+  /** Maximum number of tokens for the newest call, if it is left out. */
+  readonly newest: number;
   /** If there is little room, the marks are short. */
   readonly isBrief: boolean;
 }
@@ -200,40 +202,71 @@ export interface RangeWords {
 function withWords(
   ranges: readonly TruncationRange[],
   conversation: VisibleConversation,
-  { acts, tokens, isBrief }: RangeWords,
+  { acts, tokens, newest, isBrief }: RangeWords,
 ): readonly GoneRange[] {
-  const least = isTalk(conversation) ? shortTalkGap : 0;
   const sized = ranges.map((range) => ({ range, size: tokensIn(conversation, range) }));
   const texts = new Map<TruncationRange, string>();
-  let left = tokens;
+  const room: RangeRoom = { left: tokens, brief: isBrief ? 0 : tokens * briefShare, newest };
   const byWorth = sized.toSorted(
     (one, other) =>
       Number(hasEffect(other.range, acts)) - Number(hasEffect(one.range, acts)) ||
       other.size - one.size,
   );
+  const least = isTalk(conversation) ? shortTalkGap : 0;
   for (const { range, size } of byWorth) {
-    const text = rangeText(conversation, range, happenedIn(range, acts));
-    const cost = estimateTokens(text) + messageTokens;
-    if (text !== rangeText(conversation, range, "") && cost <= left) {
-      texts.set(range, text);
-      left -= cost;
-    } else if (size >= least || isBetweenAnswers(conversation, range))
+    const what = wordsFor(conversation, range, { acts, room });
+    const isMarked = what !== "" || size >= least || isBetweenAnswers(conversation, range);
+    if (isMarked)
       texts.set(
         range,
-        isBrief ? shortMark(conversation, range) : rangeText(conversation, range, ""),
+        what === "" && isBrief
+          ? shortMark(conversation, range)
+          : rangeText(conversation, range, what),
       );
   }
   return ranges.map((range) => ({ ...range, text: texts.get(range) ?? "" }));
 }
 
-const messageTokens = 4;
+/** Tokens that are left for sentences about ranges, for shorter ones when the first are used up, and for the newest call. */
+interface RangeRoom {
+  readonly newest: number;
+  left: number;
+  brief: number;
+}
+
+/** What happened in a range, in as many words as there is room for. The newest call comes first. */
+function wordsFor(
+  { messages }: VisibleConversation,
+  range: TruncationRange,
+  { acts, room }: { readonly acts: readonly Act[]; readonly room: RangeRoom },
+): string {
+  const own = acts.filter(({ message }) => range.first <= message && message <= range.last);
+  if (own.length === 0) return "";
+  if (range.last === messages.length - 1) {
+    const last = lastHappening(own);
+    return costOf(last) <= room.newest ? last : "";
+  }
+  const [long = "", short = ""] = happeningLengths.map((longest) => happeningIn(own, longest));
+  if (costOf(long) <= room.left) {
+    room.left -= costOf(long);
+    return long;
+  }
+  if (costOf(short) > room.brief) return "";
+  room.brief -= costOf(short);
+  return short;
+}
+
+/** With the numbers of the messages, and the message around it. */
+function costOf(what: string): number {
+  return what === "" ? Number.POSITIVE_INFINITY : estimateTokens(what) + markTokens;
+}
+
+const markTokens = 16;
+/** When the sentences have used up their room, shorter ones may take this share of it. */
+const briefShare = 0.5;
 
 function hasEffect({ first, last }: TruncationRange, acts: readonly Act[]): boolean {
   return acts.some(({ message, deed }) => deed.isEffect && first <= message && message <= last);
-}
-
-function happenedIn({ first, last }: TruncationRange, acts: readonly Act[]): string {
-  return happeningIn(acts.filter(({ message }) => first <= message && message <= last));
 }
 
 /**

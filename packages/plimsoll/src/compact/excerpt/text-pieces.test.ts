@@ -335,6 +335,24 @@ describe("how texts are cut", () => {
     expect(readPieces(text, reading).pieces).toHaveLength(3);
   });
 
+  test("a short block of code in words is one piece, and a long one is cut between lines", () => {
+    const block = (count: number): string =>
+      `Do this:\n\`\`\`ts\n${"a();\n".repeat(count)}\`\`\`\nThen go on.`;
+    const pieces = (text: string): readonly string[] =>
+      readPieces(text, { density: 1, isProse: true }).pieces.map((piece) => piece.text);
+    expect(pieces(block(3))).toEqual(["Do this:", "```ts\na();\na();\na();\n```", "Then go on."]);
+    expect(pieces(block(40))).toHaveLength(44);
+    expect(pieces(`${block(40)}\n${block(2)}`)).toHaveLength(44 + 3);
+    expect(pieces("Do this:\n```ts\na();")).toHaveLength(3);
+  });
+
+  test("a line under an item of a list is kept with its item", () => {
+    const text =
+      "Flights:\n1. HAT082\n   - price: $164\n2. HAT278\n   - price: $187\n     - seats: 5\nWell?";
+    const { pieces } = readPieces(text, { density: 1, isProse: true });
+    expect(pieces.map(({ company }) => company)).toEqual([[], [], [1], [], [3], [3, 4], []]);
+  });
+
   test("an empty text is one blank piece, and stays empty", () => {
     const textPieces = lines("");
     expect(textPieces.pieces).toHaveLength(1);

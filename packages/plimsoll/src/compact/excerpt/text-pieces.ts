@@ -86,19 +86,26 @@ function withFences(
   lines: readonly string[],
 ): readonly (readonly [number, number])[] {
   const joined: (readonly [number, number])[] = [];
+  let isInLongBlock = false;
   for (let at = 0; at < paragraphs.length; at++) {
     const [first, last] = paragraphs[at] ?? [0, 0];
-    const end = fence.test(lines[first] ?? "")
-      ? lines.findIndex((line, index) => index > last && fence.test(line))
-      : -1;
-    const close = paragraphs.findIndex((one) => one[0] <= end && end <= one[1]);
-    if (end < 0 || end - first > shortBlock || close <= at) joined.push([first, last]);
-    else {
-      joined.push([first, paragraphs[close]?.[1] ?? end]);
-      at = close;
-    }
+    const isFence = fence.test(lines[first] ?? "");
+    const length: number = isFence && !isInLongBlock ? blockLength(paragraphs, at, lines) : 0;
+    if (isFence) isInLongBlock = !isInLongBlock && length === 0;
+    joined.push([first, paragraphs[at + length]?.[1] ?? last]);
+    at += length;
   }
   return joined;
+}
+
+/** Number of paragraphs after this one up to the end of the block of code that it begins. 0 if the block is long. */
+function blockLength(
+  paragraphs: readonly (readonly [number, number])[],
+  opening: number,
+  lines: readonly string[],
+): number {
+  const within = paragraphs.slice(opening + 1, opening + 1 + shortBlock);
+  return within.findIndex(([first]) => fence.test(lines[first] ?? "")) + 1;
 }
 
 const listItem = /^\s*(?:[-*+•]|\d{1,3}[.)])\s/;

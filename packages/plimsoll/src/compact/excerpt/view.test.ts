@@ -474,6 +474,51 @@ function shownOf(view: View, words: string): string | undefined {
     .at(0);
 }
 
+describe("the trail", () => {
+  const said = (at: number): string =>
+    `Step ${at}: hold_${at} is too heavy, so crates go to hold_${at + 1} first. Then I weigh it again.`;
+  const steps = Array.from({ length: 24 }, (_, at) =>
+    exchange("weigh", { hold: at }, `${at}: a crate of hold_${at}\n`.repeat(60), said(at)),
+  ).flat();
+
+  test("the newest words and calls of the agent stay, without a gap", async () => {
+    const view = await viewOf(seenFrom([user("Stow the ship."), ...steps, user("So?")]), 0.15);
+    const shown = Array.from({ length: 24 }, (_, at) => at).filter((at) =>
+      (shownOf(view, said(at)) ?? "").includes(said(at)),
+    );
+    expect(shown.slice(-8)).toEqual([16, 17, 18, 19, 20, 21, 22, 23]);
+  });
+
+  test("a short answer keeps the question that it answers", async () => {
+    const plan = `${"The holds were weighed in the morning, and again at noon. ".repeat(30)}Shall I move the crates of hold_3 now?`;
+    const talk = [...work(), assistant(plan), user("Yes, please!"), ...steps.slice(0, 20)];
+    const view = await viewOf(seenFrom(talk), 0.2);
+    expect(shownOf(view, "The holds were weighed")).toContain(
+      "Shall I move the crates of hold_3 now?",
+    );
+  });
+
+  test("of many versions of a plan with priority 1, only the newest must stay", async () => {
+    const plans = Array.from({ length: 8 }, (_, at) => [
+      ...exchange(
+        "write_file",
+        { path: "PLAN.md", text: `- [ ] plan ${at}: ${"stow, ".repeat(80)}` },
+        "ok",
+      ),
+      ...steps.slice(at * 2, at * 2 + 2),
+    ]).flat();
+    const before = seenFrom([user("Stow the ship."), ...plans, user("So?")], {
+      areas: [{ name: "Plan", priority: 1, patterns: ["- [ ]"] }],
+    });
+    const calls = callPairs({ ...(await viewOf(before, 0.25)) }).map(({ now }) => now.input);
+    const shown = Array.from({ length: 8 }, (_, at) => at).filter((at) =>
+      calls.some((input) => input.includes(`plan ${at}: ${"stow, ".repeat(80)}`)),
+    );
+    expect(shown).toContain(7);
+    expect(shown.length).toBeLessThan(4);
+  });
+});
+
 describe("a result that the next step depends on", () => {
   const lines = (name: string, count: number): string =>
     Array.from({ length: count }, (_, at) => `${name}_${at}: ${at} crates in row_${at}`).join("\n");

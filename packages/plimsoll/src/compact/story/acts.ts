@@ -5,6 +5,7 @@ import type { OwnEffects, VisibleMessage } from "../../message/strategy.ts";
 import { storyTexts } from "../../text/for-models.ts";
 import { type CommandOutcome, outcomeOf, resultsByCall } from "../evidence/commands.ts";
 import { errorsIn } from "../evidence/errors.ts";
+import { quoted, shortened } from "../evidence/safe-text.ts";
 import { type Deed, deedOf, readingVerbs } from "./effects.ts";
 import { loggedMessage } from "./requests.ts";
 
@@ -38,9 +39,21 @@ export function readActs(
     return message.parts.flatMap((part): readonly Act[] => {
       const deed = part.kind === "tool-call" ? deedOf(part, effects) : undefined;
       if (part.kind !== "tool-call" || deed === undefined) return [];
-      return [{ message: index, number, call: part, deed, ...reportOf(results.get(part), deed) }];
+      const report = reportOf(results.get(part), deed);
+      return [
+        { message: index, number, call: part, deed: madeDeed(deed, results.get(part)), ...report },
+      ];
     });
   });
+}
+
+/** A tool that says so has changed nothing. */
+const noChange = /^\s*\(?no changes?(?: made)?\)?\.?\s*$/i;
+
+function madeDeed(deed: Deed, result: ToolResultPart | undefined): Deed {
+  const [text = ""] =
+    result?.content.flatMap((one) => (one.kind === "text" ? [one.text] : [])) ?? [];
+  return noChange.test(text) ? { ...deed, isEffect: false } : deed;
 }
 
 function reportOf(
@@ -78,10 +91,14 @@ export function hasFailed({ outcome }: Act): boolean {
   return outcome !== undefined && outcome !== "ok";
 }
 
-const longestHappening = 170;
+/** Maximum numbers of characters, for much and for little room. */
+export const happeningLengths = [170, 70] as const;
 
 /** What happened in a run of messages, in one sentence, changes first: `edited a.ts; ran npm test (failed)`. */
-export function happeningIn(acts: readonly Act[]): string {
+export function happeningIn(
+  acts: readonly Act[],
+  longest: (typeof happeningLengths)[number] = happeningLengths[0],
+): string {
   const byVerb = new Map<string, string[]>();
   for (const act of acts.toSorted((one, other) => rankOf(one) - rankOf(other))) {
     const { deed } = act;
@@ -96,7 +113,7 @@ export function happeningIn(acts: readonly Act[]): string {
   for (const [verb, objects] of byVerb) {
     const fitting: string[] = [];
     for (const object of objects) {
-      if (characters + object.length > longestHappening) leftOut++;
+      if (characters + object.length > longest) leftOut++;
       else {
         fitting.push(object);
         characters += object.length + 2;
@@ -115,5 +132,17 @@ function rankOf({ deed }: Act): number {
 function objectOf(act: Act): string {
   const { object } = act.deed;
   if (act.isRefused) return storyTexts.refusedCall(object);
-  return hasFailed(act) ? storyTexts.failedCall(object) : object;
+  return hasFailed(act) ? storyTexts.failedCall(object, "") : object;
+}
+
+const longestReport = 120;
+
+/** The last of some calls, with the error that it reported. */
+export function lastHappening(acts: readonly Act[]): string {
+  const last = acts.at(-1);
+  if (last === undefined) return "";
+  const { deed, error } = last;
+  const report = error === undefined ? "" : quoted(shortened(error, longestReport));
+  const object = hasFailed(last) ? storyTexts.failedCall(deed.object, report) : deed.object;
+  return storyTexts.changed(deed.verb, [last.isRefused ? objectOf(last) : object]);
 }

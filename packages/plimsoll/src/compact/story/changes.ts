@@ -30,7 +30,7 @@ export function changeLines(
   const byVerb = new Map<string, Map<string, number[]>>();
   for (const act of acts) {
     const { deed, number, message } = act;
-    if (!deed.isEffect || isShown(message) || hasFailed(act)) continue;
+    if (!deed.isEffect || isShown(message) || hasFailed(act) || isUndone(act, acts)) continue;
     const objects = byVerb.get(deed.verb) ?? new Map<string, number[]>();
     byVerb.set(deed.verb, objects);
     objects.set(deed.object, [...(objects.get(deed.object) ?? []), number]);
@@ -49,6 +49,23 @@ export function changeLines(
       ),
       changes,
     })),
+  );
+}
+
+/** Commands that throw away what was edited, in all files or in those that they name. */
+const throwingAway = /^`?git (?:reset --hard|(?:checkout|restore) (?:-- )?\.(?=[\s`]|$))/;
+const restoring = /^`?git (?:checkout(?! -b)|restore) /;
+
+/** Whether a later command of git has brought the file back. The command itself is a change that has its own line. */
+function isUndone({ deed: { verb, object }, number }: Act, acts: readonly Act[]): boolean {
+  if (verb !== "edited" && verb !== "updated") return false;
+  return acts.some(
+    (later) =>
+      later.number > number &&
+      later.deed.verb === "ran" &&
+      !hasFailed(later) &&
+      (throwingAway.test(later.deed.object) ||
+        (restoring.test(later.deed.object) && later.deed.object.includes(object))),
   );
 }
 

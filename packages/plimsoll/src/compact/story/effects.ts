@@ -80,6 +80,8 @@ const reading: ReadonlyMap<string, string> = new Map(
 const ownNotes = /todo(?!ist)|^think$|thinking$|plan_?mode|^update_plan$/i;
 const pathKeys =
   /^(?:path|paths|file|files|file_?path|filename|file_?name|target_file|absolute_path|relative_path|notebook_path|uri|args)$/i;
+/** The end of a path that a client has cut off in its own record. */
+const cutOff = /(?<=^[^\s()]+)\)…$/;
 const longestObject = 80;
 const longestCommand = 100;
 const longestValues = 60;
@@ -189,7 +191,7 @@ function pathIn(input: Input): string | undefined {
     const first = Array.isArray(value) ? value[0] : value;
     if (!pathKeys.test(key) || typeof first !== "string" || first.trim() === "") continue;
     if (/\n/.test(first)) continue;
-    const words = first.slice(0, longestRead);
+    const words = first.slice(0, longestRead).replace(cutOff, "");
     const path = /\s/.test(words) ? (fileInWords.exec(words)?.[0] ?? words) : words;
     return shortened(clean(path), longestObject);
   }
@@ -240,14 +242,14 @@ const hereDocument = /(<<-?\s*["']?(\w+)["']?[^\n]*)\n[\s\S]*?(?:\n\2\b|$)/g;
 const redirect = /(?:^|[^2&>=-])>{1,2}\s*["']?([\w./~$-]*\w[\w./~$-]*)/;
 const simpleCommands: readonly (readonly [verb: string, pattern: RegExp])[] = [
   ["edited", /^(?:sed|perl)\b.*\s-\w*i\b.*\s["']?([\w./~-]*\w)["']?\s*$/],
-  ["removed", /^(?:rm|git rm)\s+(?:-\w+\s+)*(.+)$/],
+  ["removed", /^(?:rm|git rm)\s+(?:--?[\w-]+\s+)*(.+)$/],
   ["moved", /^(?:mv|git mv)\s+(?:-\w+\s+)*(.+)$/],
   ["copied", /^cp\s+(?:-\w+\s+)*(.+)$/],
   ["made", /^(?:mkdir|touch)\s+(?:-\w+\s+)*(.+)$/],
   ["wrote", /\btee\s+(?:-a\s+)?["']?([\w./~-]+)/],
   [
     "installed",
-    /^(?:(?:python3? -m )?pip3?|npm|pnpm|yarn|apt(?:-get)?|cargo|brew)\s+(?:i|install|add)\s+(?:-\w+\s+)*(.+)$/,
+    /^(?:(?:python3? -m )?pip3?|npm|pnpm|yarn|apt(?:-get)?|cargo|brew)\s+(?:i|install|add)\s+(?:--?[\w-]+\s+)*(.+)$/,
   ],
 ];
 const changingCommand =
@@ -311,8 +313,17 @@ function changeIn(commands: readonly string[]): UnkeyedDeed | undefined {
       const object = pattern.exec(command)?.[1];
       if (object === undefined) continue;
       const words = clean(showQuoted(object).replaceAll(/["']/g, ""));
-      return { verb, object: shortened(words, longestObject), isEffect: true };
+      return { verb, object: namesIn(words), isEffect: true };
     }
   }
   return undefined;
+}
+
+/** The names that a command changed. If there is no room for all of them, it says how many more there are. */
+function namesIn(words: string): string {
+  if (words.length <= longestObject) return words;
+  const shown = shortened(words, longestObject);
+  const names = words.split(" ");
+  const left = names.length - shown.split(" ").length;
+  return left > 0 ? `${shown} and ${left} more` : shown;
 }

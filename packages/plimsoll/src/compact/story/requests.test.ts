@@ -64,6 +64,12 @@ describe("a request", () => {
     expect(requestsIn({ messages: shown }, 0)[0]).toEqual({ message: 0, isLeftOut: true });
   });
 
+  test("that was answered without a call has this answer, whatever has left the view after it", () => {
+    const { messages } = seenFrom([user("one"), assistant("yes"), user("three"), user("four")]);
+    const shown = messages.map((one, index) => (index === 2 ? { ...one, isAfterGap: true } : one));
+    expect(requestsIn({ messages: shown }, 0)[0]).toEqual({ message: 0, outcome: 1 });
+  });
+
   test.each<readonly [string, Message]>([
     ["a call with words", exchange("ls", {}, "a", "I look.")[0] ?? user("")],
     ["words without a letter", assistant("…\n---")],

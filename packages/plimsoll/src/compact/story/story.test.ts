@@ -211,6 +211,41 @@ describe("failures", () => {
     ]);
   });
 
+  test("are over if the agent says that they are expected or unrelated", () => {
+    const isOpen = (words: string): boolean =>
+      linesOf([user("Go."), ...failed, assistant(words), ...shell("ls", "a.ts")]).some((line) =>
+        line.includes("failed: "),
+      );
+    expect(isOpen("These failures are unrelated to my change.")).toBe(false);
+    expect(isOpen("The script reproduces the bug, as expected.")).toBe(false);
+    expect(isOpen("I look at the loader next.")).toBe(true);
+  });
+
+  test("are over if the agent ends the request with success, or after three answered requests", () => {
+    const answered = (words: string): readonly Message[] => [
+      user("Go."),
+      ...failed,
+      assistant(words),
+    ];
+    const isOpen = (messages: readonly Message[]): boolean =>
+      linesOf([...messages, user("And now?")]).some((line) => line.includes("failed: "));
+    expect(isOpen(answered("The loader works now."))).toBe(false);
+    expect(isOpen(answered("I could not find the reason."))).toBe(true);
+    const later = [1, 2].flatMap((at) => [user(`Question ${at}?`), assistant("The north quay.")]);
+    expect(isOpen([...answered("I could not find it."), ...later.slice(0, 2)])).toBe(true);
+    expect(isOpen([...answered("I could not find it."), ...later])).toBe(false);
+  });
+
+  test("of a hook of git undo the commit", () => {
+    const commit = (report: string): readonly Message[] => shell("git commit -m 'mend it'", report);
+    expect(
+      linesOf(commit("ruff-format.............Failed\n- hook id: ruff-format")).join(),
+    ).not.toContain("Changed");
+    expect(linesOf(commit("ruff-format.............Passed\n[main 1f2e3d4] mend it"))).toContain(
+      "## Changed",
+    );
+  });
+
   test("of commands that only look leave nothing to do", () => {
     expect(linesOf(shell("ls nowhere", "exit code 2\nls: cannot access"))).toEqual([""]);
     expect(linesOf(shell("grep -n x a.ts", "exit code 1"))).toEqual([""]);
@@ -223,6 +258,18 @@ describe("failures", () => {
       .map((line) => /#(\d+)/.exec(line)?.[1]);
     expect(numbers).toEqual(["6", "8", "10", "12"]);
   });
+});
+
+test("a rule for a part of the work ends when the agent has changed something for a later request", () => {
+  const rule = "Do not modify anything in this phase!";
+  const lines = (messages: readonly Message[]): readonly string[] =>
+    linesOf(messages, { rules: rules(0, rule) }).filter((line) => !line.includes("asked:"));
+  const looked = [user(rule), ...shell("ls", "a.ts"), assistant("There is one file.")];
+  expect(lines(looked)).toContain(`- #0 ${rule}`);
+  const changed = [...looked, user("Now mend a.ts."), ...edit("a.ts")];
+  expect(lines(changed).join("\n")).not.toContain(rule);
+  const lasting = linesOf(changed, { rules: rules(0, "Never modify the tests.") });
+  expect(lasting).toContain("- #0 Never modify the tests.");
 });
 
 describe("words of others", () => {
@@ -401,6 +448,21 @@ describe("without room for all lines", () => {
     expect(numbers).toEqual(numbers.toSorted((one, other) => one - other));
     const gone = 30 - done.length;
     expect(lines).toContain(`- ${gone} earlier requests (#0–#${4 * (gone - 1)})`);
+  });
+
+  test("older requests are told in fewer words, each with its outcome", () => {
+    const long = Array.from({ length: 12 }, (_, at) => [
+      user(`Part ${at}: the loader reads every row of the table of bookings twice, also at night.`),
+      assistant(
+        `Part ${at} is mended: the loader now keeps what it has read in a table of its own.`,
+      ),
+    ]).flat();
+    const lines = linesOf([...long, user("And now?")], { shown: [24], tokens: 500 });
+    const told = lines.filter((line) => line.includes("asked:"));
+    const brief = told.filter((line) => /asked: Part \d+: .{20,70} … → #\d+: Part/.test(line));
+    expect(brief.length).toBeGreaterThan(2);
+    expect(told.slice(0, brief.length)).toEqual(brief);
+    expect(told.at(-1)).toContain("also at night. → #23: Part 11 is mended");
   });
 
   test("counted lines are added up by later stories", () => {

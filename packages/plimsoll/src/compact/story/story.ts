@@ -341,14 +341,15 @@ function quotedItems(
     ({ message }) => quoted.words.has(message) && !isShown(message),
   );
   let room = outcomeTokens * charactersPerToken;
-  return requests.reduceRight<readonly Item[]>((later, request, at) => {
+  const items = requests.toReversed().map((request, later): Item => {
     const quotation = quoted.words.get(request.message) ?? "";
-    const longest = fairShare(room, at + 1);
+    const longest = fairShare(room, requests.length - later);
     const { end, text } = quotedRequest(task, request, { quotation, longest, words });
     room -= end.length;
     const number = conversation.messages[request.message]?.number ?? 0;
-    return [{ section: "Answered", number, isData: false, text }, ...later];
-  }, []);
+    return { section: "Answered", number, isData: false, text };
+  });
+  return items.toReversed();
 }
 
 /** Number of characters for one of so many outcomes. */
@@ -372,7 +373,7 @@ function quotedRequest(
   const { quotation, longest } = quoting;
   if (request.isShared) {
     const end = longest === 0 ? "" : workOn(request, task, longest);
-    return { end, text: storyTexts.quotedWork(inItem(quotation), end) };
+    if (end !== "") return { end, text: storyTexts.quotedWork(inItem(quotation), end) };
   }
   const { messages } = task.conversation;
   const [asked, closing] = [messages[request.message], messages[request.outcome ?? -1]];
