@@ -2,7 +2,7 @@
 
 import type { VisibleConversation } from "../../message/strategy.ts";
 import { isTalk } from "../relevance/task.ts";
-import { requestsIn } from "../story/requests.ts";
+import { type Request, requestsIn } from "../story/requests.ts";
 import { fixedUnits } from "../units/fixed-units.ts";
 import {
   isBrief,
@@ -65,24 +65,35 @@ export function quoteUnanswered(
   if (isTalk(conversation)) return [];
   const { isFixed } = fixedUnits(conversation);
   const quoted: QuotedRequest[] = [];
-  for (const { message, outcome, isLeftOut = false } of requestsIn(conversation, headLength)) {
+  for (const request of requestsIn(conversation, headLength)) {
+    const { message } = request;
     const unit = units.findIndex(({ first, last }) => first <= message && message <= last);
-    const isOpen = outcome === undefined && !isLeftOut;
-    if (isOpen || isFixed(unit) || !choice.isOpen(unit)) continue;
-    if ((!isLeftOut && choice.hasOutcome(unit)) || messages[message]?.isPinned === true) continue;
-    const words = slots
-      .flatMap(({ textPieces, place, voice }, slot) =>
-        place.message === message && voice === "user"
-          ? renderPieces(textPieces, {
-              isKept: (piece) => choice.isKept(slot, piece),
-              reference: `#${messages[message]?.number}`,
-            })
-          : [],
-      )
-      .join("\n");
+    if (isOpen(request) || isFixed(unit) || !choice.isOpen(unit)) continue;
+    if (request.isLeftOut !== true && choice.hasOutcome(unit)) continue;
+    if (messages[message]?.isPinned === true) continue;
+    const words = keptWords(choice, slots, { message, reference: `#${messages[message]?.number}` });
     quoted.push({ message, unit, words, pieces: choice.close(unit) });
   }
   return quoted;
+}
+
+function isOpen({ outcome, isLeftOut, isWaiting }: Request): boolean {
+  return (outcome === undefined && isLeftOut !== true) || isWaiting === true;
+}
+
+/** The user's words in a message, as far as they are kept. */
+function keptWords(
+  choice: Choice,
+  slots: readonly PlacedSlot[],
+  { message, reference }: { readonly message: number; readonly reference: string },
+): string {
+  return slots
+    .flatMap(({ textPieces, place, voice }, slot) => {
+      const isKept = (piece: number): boolean => choice.isKept(slot, piece);
+      const isOwn = place.message === message && voice === "user";
+      return isOwn ? renderPieces(textPieces, { isKept, reference }) : [];
+    })
+    .join("\n");
 }
 
 export interface UsersTask {

@@ -135,6 +135,8 @@ const trailOfHistory = 0.2;
 const trailWords = { newest: 0.35, other: 0.25 };
 /** Of a longer message, the beginning and the end stay: this share of the room. The end says what the agent decided. */
 const longWords = 0.1;
+/** Number of newest steps whose calls keep long arguments whole. */
+const wholeCalls = 3;
 
 interface TrailTask extends Pick<NewestTask, "slots" | "room" | "open"> {
   readonly units: Slots["units"];
@@ -157,11 +159,10 @@ function keepTrail(
     .toReversed();
   for (const [back, unit] of steps.entries()) {
     const longest = room.tokens * trailWords[back === 0 ? "newest" : "other"];
-    if (
-      keepStep(choice, conversation.units[unit]?.first ?? 0, { ...task, unit, most, longest }) ===
-      "full"
-    )
-      return;
+    const message = conversation.units[unit]?.first ?? 0;
+    const hasWholeCalls = back < wholeCalls;
+    const kept = keepStep(choice, message, { ...task, unit, most, longest, hasWholeCalls });
+    if (kept === "full") return;
   }
 }
 
@@ -184,11 +185,16 @@ interface StepTask extends TrailTask {
   readonly most: number;
   /** Maximum number of tokens of words that are kept whole. */
   readonly longest: number;
+  /** Whether long arguments of calls count as words, such as a plan. */
+  readonly hasWholeCalls: boolean;
 }
 
 function keepStep(choice: Choice, message: number, task: StepTask): "kept" | "full" {
-  const { slots, units, unit, room, most, longest } = task;
-  const words = (units[unit]?.slots ?? []).filter((slot) => slots[slot]?.voice === "agent");
+  const { slots, units, unit, room, most, longest, hasWholeCalls } = task;
+  const words = (units[unit]?.slots ?? []).filter((slot) => {
+    const voice = slots[slot]?.voice;
+    return voice === "agent" || (hasWholeCalls && voice === "call");
+  });
   const isLong = words.some((slot) => tokensOf(slots[slot]) > longest);
   const tokens = isLong ? 0 : words.reduce((sum, slot) => sum + choice.missing(slot), 0);
   const frame = choice.isOpen(unit) ? 0 : (units[unit]?.frameTokens ?? 0);

@@ -75,6 +75,21 @@ export function saysDone(text: string): boolean {
   return outcomes.includes("worked") && !outcomes.includes("failed");
 }
 
+/** Words with which an agent asks for something that it needs, without a question mark. */
+const asking =
+  /^(?:please|kindly|(?:could|can|would) you)\b.*\b(?:provide|tell|confirm|share|give|send|specify|let me know|choose|select)\b|\bif you (?:can|could) (?:provide|tell|share|give|send)\b|\bI(?:['’]ll)? need (?:to know|your|the)\b/i;
+
+/** Whether the agent's closing words only ask for something. An offer of more help after some work does not. */
+export function asksBack(text: string): boolean {
+  const sentences = readSentences(text).filter(isTelling);
+  if (saysDone(text) || sentences.length > mostSentences) return false;
+  const asks = sentences.filter((one) => one.endsWith("?") || asking.test(one));
+  return asks.length > 0 && !offer.test(asks.at(-1) ?? "");
+}
+
+/** A longer answer says something, even if it also asks. */
+const mostSentences = 4;
+
 /** Words with which an agent offers more help, or hands over to the user. */
 const offer =
   /\b(?:let me know|would you like|if you (?:have|need|would|want)|is there anything|feel free|happy to help|how (?:can|may) I)\b/i;

@@ -3,6 +3,7 @@
 import type { Message } from "../../message/message.ts";
 import type { VisibleConversation, VisibleMessage } from "../../message/strategy.ts";
 import { isSpoken } from "../units/head.ts";
+import { asksBack } from "./gist.ts";
 
 export interface Request {
   /** Index of the user's message. */
@@ -16,6 +17,8 @@ export interface Request {
   readonly isShared?: true;
   /** Set if the view no longer shows what came after the request, so nobody can tell its outcome. */
   readonly isLeftOut?: true;
+  /** Set if the agent only asked for something that it needs, and the newest message of the user is the answer. Still open. */
+  readonly isWaiting?: true;
 }
 
 /** The message as it is in the log, even if the view shows less of it. */
@@ -38,9 +41,22 @@ export function requestsIn(
   const found: Request[] = [];
   for (const [order, message] of [...asked.entries()].toReversed()) {
     const next = asked[order + 1];
-    found.unshift(next === undefined ? { message } : closed(message, next));
+    found.unshift(next === undefined ? { message } : waiting(closed(message, next)));
   }
   return found;
+
+  /** The newest request may be the answer to a question about an earlier one, and so on. */
+  function waiting(request: Request): Request {
+    const [later] = found;
+    const isLast = later?.outcome === undefined && later?.isLeftOut === undefined;
+    const closing = messages[request.outcome ?? -1];
+    const isAsked = closing !== undefined && request.isShared !== true;
+    return isAsked &&
+      (isLast || later?.isWaiting === true) &&
+      asksBack(wordsOf(loggedMessage(closing)))
+      ? { ...request, isWaiting: true }
+      : request;
+  }
 
   function closed(message: number, next: number): Request {
     const isCut = hasGap(messages, message, next);

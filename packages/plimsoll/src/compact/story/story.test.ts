@@ -76,13 +76,31 @@ describe("requests", () => {
 
   test("an answer that only asks something does not look like an outcome, also in the words of a model", () => {
     const asked = [user("Change my seat."), assistant("Which flight do you mean?"), user("HAT1.")];
-    expect(linesOf(asked, { shown: [2] })).toEqual([
-      "## Answered",
+    const open = [
+      "## Open",
       "- #0 asked: Change my seat. → #1 asked back: Which flight do you mean?",
-    ]);
+    ];
+    expect(linesOf(asked, { shown: [2] })).toEqual(open);
     const words = "- #0 asked: Change my seat. → #1: `the flight is unknown`";
     const prepared = `## Answered\n${words}`;
-    expect(linesOf(asked, { shown: [2], prepared })).toEqual(["## Answered", words]);
+    expect(linesOf(asked, { shown: [2], prepared })).toEqual(open);
+  });
+
+  test("are open as long as the user only answers what the agent has asked back", () => {
+    const asked = [
+      user("Cancel NQNU5R."),
+      assistant("NQNU5R has been cancelled. Anything else?"),
+      user("Change M20IZO to a nonstop flight."),
+      assistant("Please provide your user ID, so that I can see M20IZO."),
+      user("I have forgotten it."),
+      assistant("If you can provide your email address, I look it up."),
+      user("ada@example.com"),
+    ];
+    const lines = linesOf(asked, { shown: [6] });
+    expect(lines.filter((line) => line.startsWith("- #")).map((line) => line.slice(0, 24))).toEqual(
+      ["- #0 asked: Cancel NQNU5", "- #2 asked: Change M20IZ", "- #4 asked: I have forgo"],
+    );
+    expect(lines.indexOf("## Open")).toBe(2);
   });
 
   test("that the view shows have no line", () => {

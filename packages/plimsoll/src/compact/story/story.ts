@@ -285,7 +285,8 @@ function requestItems(task: StoryTask): readonly Item[] {
     if (asked === undefined || isTold(request) || words.has(request.message)) return [];
     const begin = gistOf(wordsOf(loggedMessage(asked)), longestRequest);
     if (begin === "") return [];
-    const section = request === requests.at(-1) ? "Open" : "Answered";
+    const isOpen = request === requests.at(-1) || request.isWaiting === true;
+    const section = isOpen ? "Open" : "Answered";
     const text = request.isShared
       ? workText(begin, request, task)
       : requestText(begin, request, messages, section);
