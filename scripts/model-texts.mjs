@@ -137,6 +137,7 @@ const chapters = {
         ],
       ],
       said: [["Stop, look at the log first."]],
+      firstNamed: [[["`src/load.ts`", "`readBatch`"]]],
       open: [["Remove the cast, but change no result."]],
       worked: [["Mend the loader.", "wrote src/load.ts; ran `npm test` (failed)"]],
       unknownOutcome: [["Is the index used?"]],

@@ -370,6 +370,7 @@ function assemble(parts: Assembly): Assembled {
     areas,
     effects: config.effects,
     usesLearnedWeights: config.learned_weights,
+    coherence: config.context_config?.breaking_strategy?.coherence,
     picture: createPictures({ store, facts, targets, areas, logOf: sessions.byId }),
     sign,
     saver: createLogSaver({

@@ -8,6 +8,8 @@ import { Command, CommanderError, InvalidArgumentError } from "commander";
 import { ageWords, millisecondsIn } from "../config/ages-and-sizes.ts";
 import type { Flags } from "../config/config.ts";
 import { errorMessage, PlimsollError } from "../message/error.ts";
+import { simulatedShapes, simulatedTypes } from "../simulate/simulate.ts";
+import { simulatedLanguages } from "../simulate/simulated-texts.ts";
 import { harmless } from "../text/unseen.ts";
 import { wireNames } from "../wire/format/wire.ts";
 import type { CompactFlags } from "./commands/compact.ts";
@@ -17,6 +19,7 @@ import type { ForgetFlags } from "./commands/forget.ts";
 import type { RecallFlags } from "./commands/recall.ts";
 import type { ReplayFlags } from "./commands/replay.ts";
 import type { ServeFlags } from "./commands/serve.ts";
+import type { SimulateFlags } from "./commands/simulate.ts";
 import type { ToolSearchFlags } from "./commands/tool-search.ts";
 import type { ReportFlags } from "./report/report.ts";
 import { agentPrograms, clientNames } from "./run/clients.ts";
@@ -40,6 +43,12 @@ function countOf(text: string): number {
   const count = Number(text);
   if (Number.isInteger(count) && count > 0) return count;
   throw new InvalidArgumentError("give a whole number above 0.");
+}
+
+function numberOf(text: string): number {
+  const number = text.trim() === "" ? Number.NaN : Number(text);
+  if (Number.isFinite(number)) return number;
+  throw new InvalidArgumentError("give a number.");
 }
 
 function shareOf(text: string): number {
@@ -157,6 +166,7 @@ export function program(): Command {
   addForget(root);
   addCompaction(root);
   addReplay(root);
+  addSimulate(root);
   addReport(root);
   addToolSearch(root);
   addTop(root);
@@ -269,6 +279,36 @@ function addReplay(root: Command): void {
     .option("--json", "as JSON")
     .action(async (traces: readonly string[], flags: ReplayFlags) =>
       (await import("./commands/replay.ts")).runReplay(traces, flags),
+    );
+}
+
+function addSimulate(root: Command): void {
+  example(
+    root.command("simulate"),
+    "plimsoll simulate --tokens 10000 | plimsoll compact --budget 5000",
+  )
+    .description(
+      "write a simulated conversation that is too long; the same options give the same one",
+    )
+    .option("--tokens <n>", "size of the conversation, about", countOf, 10_000)
+    .option("--seed <n>", "another seed gives another conversation", numberOf, 1)
+    .option("--p1-share <share>", "share of units with priority 1 (default: 0.1)", numberOf)
+    .option("--tool-calls <share>", "share of units that are tool calls (default: 0.7)", numberOf)
+    .option(
+      "--type <name>",
+      `${simulatedTypes.join(", ")}; may be repeated (default: all)`,
+      collect,
+    )
+    .option(
+      "--language <code>",
+      `${simulatedLanguages.join(", ")}; may be repeated (default: en)`,
+      collect,
+    )
+    .option("--shape <name>", `${simulatedShapes.join(", ")} (default: mixed)`)
+    .option("--format <name>", `${wireNames.join(", ")} (default: openai-chat)`)
+    .option("--json", "the units with their types and priorities, instead of a request")
+    .action(async (flags: SimulateFlags) =>
+      (await import("./commands/simulate.ts")).runSimulate(flags),
     );
 }
 

@@ -25,6 +25,7 @@ type NamedStrategy =
 /** The section `breaking_strategy` of the configuration. */
 export interface ChainSettings {
   readonly chain_order?: readonly (NamedStrategy | "hybrid")[] | undefined;
+  readonly coherence?: number | undefined;
   readonly summarize_old?: SummarizeOldSettings | undefined;
   readonly prioritize_recent?: PrioritizeRecentSettings | undefined;
   readonly content_type_chunking?: ContentTypeChunkingSettings | undefined;

@@ -3,15 +3,11 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { type Applied, applyProposals, count, seenFrom } from "../../test/generate/seen.ts";
-import {
-  type Simulation,
-  simulateConversation,
-  simulatedAreas,
-} from "../../test/generate/simulate.ts";
 import { AREAS, type Talk, talks } from "../../test/generate/talks.ts";
 import { tries } from "../../test/harness/effort.ts";
 import type { Message } from "../message/message.ts";
 import type { Goal, Strategy, VisibleConversation, VisibleMessage } from "../message/strategy.ts";
+import { type Simulation, simulateConversation, simulatedAreas } from "../simulate/simulate.ts";
 import { strategiesFor } from "./chain.ts";
 import { excerpt } from "./excerpt/excerpt.ts";
 import { createRelevance } from "./relevance/relevance.ts";

@@ -18,6 +18,11 @@ export const breakingStrategy = z.strictObject({
       "Strategies to try, in this order. Default: none, which means that old messages are replaced by excerpts.",
     )
     .optional(),
+  coherence: share
+    .describe(
+      "Share of the references in an excerpt that the view should explain. A reference is a mention of something that an earlier message named. If too few are explained, the story says in which message names came up first. This takes up to a tenth of the room. 0 turns it off. Default: 0.85 for agents and models with a limit in `context_config`, otherwise 0.",
+    )
+    .optional(),
   summarize_old: z
     .strictObject({
       old_threshold: share.describe("Share of units that count as old. Default: 0.6.").optional(),

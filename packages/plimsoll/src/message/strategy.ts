@@ -67,6 +67,8 @@ export interface Goal {
   readonly floorTokens: number;
   /** Maximum number and size of images and documents that the provider accepts in one request. */
   readonly media?: MediaRoom;
+  /** Share of the references in the view whose earlier mention the view should show or name. If undefined, as it happens. */
+  readonly coherence?: number;
 }
 
 export interface MediaRoom {

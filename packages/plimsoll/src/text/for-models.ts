@@ -314,6 +314,8 @@ export const storyTexts = {
   filesByCommands: (count: number): string => `files with ${counted(count, "command")}`,
   packages: (count: number): string => counted(count, "package"),
   manyChanges: (count: number): string => counted(count, "change"),
+  /** Names that the view uses, and that this message introduced. */
+  firstNamed: (names: readonly string[]): string => `first named ${listed(names)}`,
   moreRules: (count: number): string => counted(count, "more rule"),
   moreChanges: (count: number): string => `${counted(count, "more line")} of changes`,
   earlierRequests: (count: number, from: number, to: number): string =>

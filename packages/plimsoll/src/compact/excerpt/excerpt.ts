@@ -91,6 +91,7 @@ export const makeExcerpt: MakeExcerpt = async (conversation, goal) => {
     exactFrom: exactCallsFrom(conversation, room),
     oversizedTokens: oversizedTokens(room),
   });
+  const wish = goal.coherence === undefined ? {} : { coherence: goal.coherence };
   let made: Excerpt | undefined;
   for (const strictness of strictnesses) {
     const choice = new Choice({
@@ -101,7 +102,7 @@ export const makeExcerpt: MakeExcerpt = async (conversation, goal) => {
     });
     keepMandatory(choice, conversation, { ...slots, room: { ...room, strictness }, acts });
     const isLastTry = strictness === "least" || isBrief(room);
-    made = await chooseWithin(choice, { conversation, slots, room, acts, isLastTry });
+    made = await chooseWithin(choice, { conversation, slots, room, acts, isLastTry, ...wish });
     if (made.left >= 0) break;
   }
   const isSmaller = made !== undefined && room.tokens - made.left < room.nowTokens;
@@ -157,6 +158,8 @@ interface ExcerptTask {
   readonly slots: Slots;
   readonly room: Room;
   readonly acts: readonly Act[];
+  /** Share of the references that the view should explain. */
+  readonly coherence?: number;
   /** True if requests may look open and the story may be left out, because nothing else fits. */
   readonly isLastTry: boolean;
 }
@@ -175,10 +178,10 @@ type Writer = (quoted: readonly QuotedRequest[], storyTokens?: number) => Promis
 
 function writerFor(
   choice: Choice,
-  { conversation, slots, room, acts }: ExcerptTask,
+  { conversation, slots, room, acts, coherence }: ExcerptTask,
   scales: Scales,
 ): Writer {
-  const story = digestOf(conversation, room, acts);
+  const story = digestOf(conversation, room, acts, coherence);
   const words = {
     acts,
     tokens: room.tokens * rangesShare[isBrief(room) ? "brief" : "usual"],

@@ -22,6 +22,8 @@ export interface CompactionWorld extends Validator {
   /** Names of tools and commands that change something, in addition to those that Plimsoll knows. */
   readonly effects?: OwnEffects | undefined;
   readonly usesLearnedWeights?: boolean | undefined;
+  /** The configured coherence of views. Default: that of the goal. */
+  readonly coherence?: number | undefined;
   readonly store: Pick<Store, "clientSpellingSizes">;
   /** Makes receipts outside this thread. If absent, they are made in this thread. */
   readonly makeReceipt?: (work: ReceiptWork) => Promise<Receipt>;

@@ -45,6 +45,8 @@ const thrash = { freedShare: 0.1, turns: 3 };
 const deeper = 0.7;
 /** When Plimsoll hides results, it hides only enough to make room for an answer of this many tokens. */
 const answerRoom = 2 * answerTokensMin;
+/** The coherence that a view should have if its agent has a limit of its own: such limits are for small models. */
+const usualCoherence = 0.85;
 /** The deepest level of the chain. After this level, only a fresh start is left to try. */
 const deepestLevel = 2;
 
@@ -306,7 +308,7 @@ function goalOf(
   compacting: Compacting,
   level: number,
 ): Goal {
-  const { before, mostTokens = Number.POSITIVE_INFINITY } = compacting;
+  const { guard, before, mostTokens = Number.POSITIVE_INFINITY } = compacting;
   const limit = Math.floor(inOwnTokens(before.limit, scaleOf(start, before)));
   const head = headOf(start, before);
   const usual = Math.min(mostTokens, usualGoal(limit, head));
@@ -316,6 +318,7 @@ function goalOf(
     limitTokens: Math.min(limit, mostTokens),
     tokens,
     floorTokens: Math.floor(tokens * shallowest),
+    ...(guard.own.agentLimit === undefined ? {} : { coherence: usualCoherence }),
     ...mediaGoal(target, compacting),
   };
 }

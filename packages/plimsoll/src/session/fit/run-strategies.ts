@@ -23,7 +23,9 @@ import { withoutLookups } from "./drop-lookups.ts";
 import { editMakingFor, type MadeEdits, makeEdits } from "./edits-from-proposals.ts";
 import { highestArea, type PhaseReport, phaseOf } from "./phases.ts";
 
-export async function compact(world: CompactionWorld, task: CompactionTask): Promise<Compaction> {
+export async function compact(world: CompactionWorld, asked: CompactionTask): Promise<Compaction> {
+  const { coherence } = world;
+  const task = coherence === undefined ? asked : { ...asked, goal: { ...asked.goal, coherence } };
   const announce = announcer(world, task);
   await world.prepareCount();
   let state = await withoutLookups(world, task, {
