@@ -371,6 +371,7 @@ function assemble(parts: Assembly): Assembled {
     effects: config.effects,
     usesLearnedWeights: config.learned_weights,
     coherence: config.context_config?.breaking_strategy?.coherence,
+    enoughSaved: config.context_config?.breaking_strategy?.truncate?.enough_saved,
     picture: createPictures({ store, facts, targets, areas, logOf: sessions.byId }),
     sign,
     saver: createLogSaver({

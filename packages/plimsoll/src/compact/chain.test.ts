@@ -47,6 +47,26 @@ describe("the order", () => {
     expect(namesFor({ chain_order }).slice(2, 4)).toEqual(chain_order);
   });
 
+  test("[truncate]: only repeated reads are replaced before truncation", () => {
+    expect(namesFor({ chain_order: ["truncate"] })).toEqual([
+      "media_to_handles",
+      "duplicate_reads",
+      "truncate",
+    ]);
+  });
+
+  test("as in document E: older copies first, then a cut of the kind that is configured", () => {
+    const settings = { file_reads: "last", truncate: { keep: "half" } } as const;
+    expect(namesFor({ ...settings, chain_order: ["truncate"] })).toEqual([
+      "media_to_handles",
+      "older_copies",
+      "duplicate_reads",
+      "truncate_half",
+      "truncate",
+    ]);
+    expect(namesFor(settings).slice(-2)).toEqual(["truncate_half", "truncate"]);
+  });
+
   test("truncation alone is the last resort", () => {
     const last = strategiesFor({ chain_order: seedOrder }, { count });
     expect(last.filter(({ isLastResort }) => isLastResort).map(({ name }) => name)).toEqual([

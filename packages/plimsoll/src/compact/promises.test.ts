@@ -15,6 +15,7 @@ import { contentTypeChunking } from "./strategies/content-type-chunking.ts";
 import { discardLowRel } from "./strategies/discard-low-rel.ts";
 import { duplicateReads } from "./strategies/duplicate-reads.ts";
 import { mediaToHandles } from "./strategies/media-to-handles.ts";
+import { olderCopies } from "./strategies/older-copies.ts";
 import { prioritizeRecent } from "./strategies/prioritize-recent.ts";
 import { summarizeOld } from "./strategies/summarize-old.ts";
 import { truncate } from "./strategies/truncate.ts";
@@ -35,6 +36,7 @@ const strategies: readonly (Strategy & {
   readonly importantShare?: number;
 })[] = [
   { ...mediaToHandles, cuts: "anywhere" },
+  { ...olderCopies(parts), cuts: "never" },
   { ...duplicateReads(parts), cuts: "never" },
   { ...summarizeOld({}, parts), cuts: "never" },
   { ...prioritizeRecent({}, parts), cuts: "never" },

@@ -358,6 +358,9 @@ export const markTexts = {
   sameLines: (count: number, number: number | undefined, isBelow: boolean): string =>
     `${counted(count, "line")} as in #${number}${isBelow ? " below" : ""}`,
   leftOut: (amount: string): string => `[… ${amount} left out]`,
+  /** In place of an older copy of a file. `compact/units/older-copies.ts` recognises it, so this form must not change. */
+  olderCopy: (file: string, number: number, handle: string): string =>
+    `[Plimsoll: ${file} comes again in #${number}. This older copy ${handle === "" ? "is left out" : `is kept under ${handle}`}.]`,
   /** In place of a run of messages, if there is little room. */
   shortGap: (from: number | undefined, to: number | undefined): string =>
     from === to ? `[… #${from}]` : `[… #${from}–#${to}]`,

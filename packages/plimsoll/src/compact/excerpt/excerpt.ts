@@ -35,6 +35,7 @@ import type { Goal, Proposal, Strategy, VisibleConversation } from "../../messag
 import { isTalk } from "../relevance/task.ts";
 import { type Act, readActs } from "../story/acts.ts";
 import { headLength } from "../units/head.ts";
+import { withOlderCopiesReplaced } from "../units/older-copies.ts";
 import { ownMessage, Scales } from "./exact-cost.ts";
 import {
   isBrief,
@@ -79,7 +80,10 @@ export type MakeExcerpt = (
   goal: Goal,
 ) => Promise<MadeExcerpt | undefined>;
 
-export const makeExcerpt: MakeExcerpt = async (conversation, goal) => {
+export const makeExcerpt: MakeExcerpt = (conversation, goal) =>
+  excerptOf(withOlderCopiesReplaced(conversation), goal);
+
+const excerptOf: MakeExcerpt = async (conversation, goal) => {
   const room = await roomOf(conversation, goal);
   const { headLength: head } = room;
   if (room.tokens < smallestRoom || head >= conversation.messages.length) return undefined;

@@ -59,6 +59,7 @@ export function createPhaseWatch(bus: Pick<EventBus, "emit">, now: () => number)
 /** The phase that is reported while a strategy runs. Undefined if there is none for this strategy. */
 export function phaseOf(strategy: string): CompactionPhase | undefined {
   if (strategy.startsWith("hybrid:")) return "hybrid";
+  if (strategy.startsWith("truncate_")) return "discard-low-rel";
   return phases.get(strategy);
 }
 
@@ -69,6 +70,7 @@ const phases: ReadonlyMap<string, CompactionPhase> = new Map([
   ["discard_low_rel", "discard-low-rel"],
   ["offload_results", "content-chunking"],
   ["media_to_handles", "content-chunking"],
+  ["older_copies", "content-chunking"],
   ["duplicate_reads", "content-chunking"],
   ["excerpt", "hybrid"],
   ["truncate", "discard-low-rel"],
@@ -77,6 +79,7 @@ const phases: ReadonlyMap<string, CompactionPhase> = new Map([
 const ofStrategies: ReadonlyMap<string, string> = new Map([
   ["offload_results", "Replacing answered results with handles…"],
   ["media_to_handles", "Replacing old images and documents with handles…"],
+  ["older_copies", "Replacing older copies of files with handles…"],
   ["duplicate_reads", "Replacing repeated reads with a pointer to the newest…"],
   ["excerpt", "Choosing the lines that later turns need…"],
   ["truncate", "Cutting the oldest units…"],
@@ -91,7 +94,7 @@ function sentenceFor({
   isSame = false,
   isByHand = false,
 }: PhaseReport): string {
-  const own = ofStrategies.get(strategy);
+  const own = ofStrategies.get(strategy.startsWith("truncate_") ? "truncate" : strategy);
   if (own !== undefined) return own;
   const filled = `${grouped(tokens)} / ${grouped(limit)} tokens`;
   switch (phase) {

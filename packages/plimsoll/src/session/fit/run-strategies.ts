@@ -39,7 +39,7 @@ export async function compact(world: CompactionWorld, asked: CompactionTask): Pr
   for (const strategy of task.strategies) {
     world.closing?.throwIfAborted();
     const isMet = state.sized.measured.total <= task.goal.tokens && task.goal.media === undefined;
-    if (isMet || (strategy.isLastResort && isEnough(task, state.sized))) break;
+    if (isMet || (strategy.isLastResort && isEnough(task, state.sized, world))) break;
     state = await tryStrategy(world, task, { strategy, announce }, state);
   }
   return { ...state, edits: anchoredTogether(task.draft, state.edits) };
@@ -51,9 +51,13 @@ export async function compact(world: CompactionWorld, asked: CompactionTask): Pr
  */
 const enough = { savedShare: 0.3, filledShare: 0.8 };
 
-function isEnough({ start, goal }: CompactionTask, { measured }: Sized): boolean {
+function isEnough(
+  { start, goal }: CompactionTask,
+  { measured }: Sized,
+  { enoughSaved = enough.savedShare }: Pick<CompactionWorld, "enoughSaved">,
+): boolean {
   const saved = 1 - measured.total / Math.max(1, start.measured.total);
-  return saved >= enough.savedShare && measured.total <= goal.limitTokens * enough.filledShare;
+  return saved >= enoughSaved && measured.total <= goal.limitTokens * enough.filledShare;
 }
 
 async function tryStrategy(
