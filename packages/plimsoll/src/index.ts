@@ -22,4 +22,9 @@ export type { Session } from "./session/library/session.ts";
 export type { PreparedTurn } from "./session/library/state.ts";
 export type { SessionToolBudget, ToolGrant } from "./session/library/tool-budget.ts";
 export { type Simulation, simulateConversation, simulatedAreas } from "./simulate/simulate.ts";
+export {
+  type HistoryUpdate,
+  readContextHistory,
+  withContextHistory,
+} from "./wire/context-history.ts";
 export type { GivenTool } from "./wire/format/named-tool.ts";

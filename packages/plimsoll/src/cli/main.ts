@@ -223,6 +223,10 @@ function addCompaction(root: Command): void {
     .option("--branch <id>", "branch of the session (default: the branch that was sent last)")
     .option("--format <name>", `auto, ${wireNames.join(", ")} (default: auto)`)
     .option(
+      "--history <file>",
+      "context_history.json of MarieCoder or Cline: its changes are applied to the conversation first",
+    )
+    .option(
       "--jsonl",
       "read cases from standard input and write answers to standard output, one per line",
     )
@@ -368,7 +372,10 @@ function addForget(root: Command): void {
 function addTimeTravel(root: Command): void {
   example(withData(root.command("edits")), "plimsoll edits ses_…")
     .description("list the edits of a session's view, with their reasons and savings")
-    .argument("[session]", "session id (default: the newest session)")
+    .argument(
+      "[session]",
+      "session id (default: the newest session), or a context_history.json of MarieCoder or Cline",
+    )
     .option("--json", "as JSON")
     .action(async (session: string | undefined, flags: Flags) =>
       (await import("./commands/edits.ts")).runEdits(session, flags),
