@@ -133,6 +133,11 @@ export interface Strategy {
   readonly name: string;
   /** The strategy runs only if the strategies before it did not save enough. */
   readonly isLastResort?: true;
+  /** The tokens of the part that it would replace now, and about how many would take their place. People see these figures. */
+  readonly estimate?: (
+    conversation: VisibleConversation,
+    goal: Goal,
+  ) => { readonly from: number; readonly to: number } | undefined;
   /** The strategy enforces its own time limit, so its caller sets none. It may have to wait before it can start. */
   readonly keepsTime?: true;
   propose(

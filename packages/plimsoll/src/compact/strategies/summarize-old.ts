@@ -3,6 +3,7 @@
 import { messageText } from "../../message/message.ts";
 import type {
   CountTokens,
+  Goal,
   Proposal,
   Strategy,
   VisibleConversation,
@@ -55,25 +56,39 @@ const reason = "The conversation did not fit, so a summary replaced its oldest p
 export function summarizeOld(settings: SummarizeOldSettings, parts: SummarizeOldParts): Strategy {
   return {
     name: "summarize_old",
+    estimate: (conversation, goal) => {
+      const { taken, tokens } = oldPart(settings, parts, conversation, goal);
+      if (taken.size === 0) return undefined;
+      return { from: tokensIn(conversation, rangesOfUnits(conversation, taken)), to: tokens };
+    },
     propose: (conversation, goal) => {
       if (conversation.tokens <= goal.tokens) return [];
-      const room = roomForText(conversation, goal, parts.count);
-      const summary_length = Math.min(settings.summary_length ?? 300, room);
-      const old = oldUnits(settings, conversation);
-      const others = takenForGoal(conversation, old.others, {
-        ...goal,
-        textTokens: summary_length + noticeTokens,
-      });
-      if (others.size > 0) return folds(conversation, others, { ...parts, tokens: summary_length });
-      // All old units are important, so only as many are summarised as it takes to meet the limit.
-      const length = Math.min(summary_length * importantFactor, room);
-      const important = takenForGoal(conversation, old.important, {
-        tokens: goal.limitTokens,
-        textTokens: length + noticeTokens,
-      });
-      return folds(conversation, important, { ...parts, tokens: length });
+      const { taken, tokens } = oldPart(settings, parts, conversation, goal);
+      return folds(conversation, taken, { ...parts, tokens });
     },
   };
+}
+
+/** The units to summarise, and the length of the summary. */
+function oldPart(
+  settings: SummarizeOldSettings,
+  { count }: SummarizeOldParts,
+  conversation: VisibleConversation,
+  goal: Goal,
+): { readonly taken: ReadonlySet<number>; readonly tokens: number } {
+  const room = roomForText(conversation, goal, count);
+  const tokens = Math.min(settings.summary_length ?? 300, room);
+  const old = oldUnits(settings, conversation);
+  const textTokens = tokens + noticeTokens;
+  const others = takenForGoal(conversation, old.others, { ...goal, textTokens });
+  if (others.size > 0) return { taken: others, tokens };
+  // All old units are important, so only as many are summarised as it takes to meet the limit.
+  const length = Math.min(tokens * importantFactor, room);
+  const taken = takenForGoal(conversation, old.important, {
+    tokens: goal.limitTokens,
+    textTokens: length + noticeTokens,
+  });
+  return { taken, tokens: length };
 }
 
 function oldUnits(

@@ -18,7 +18,7 @@ import { type Candidate, editOn, propose } from "../draft/propose-edits.ts";
 import { commitEdits, type EditStore } from "../log/edits.ts";
 import { anchoredTogether } from "../log/path.ts";
 import type { Saved } from "../log/save.ts";
-import type { Compaction, CompactionTask, CompactionWorld } from "./compaction.ts";
+import type { Compaction, CompactionTask, CompactionWorld, ProgressScale } from "./compaction.ts";
 import { withoutLookups } from "./drop-lookups.ts";
 import { editMakingFor, type MadeEdits, makeEdits } from "./edits-from-proposals.ts";
 import { highestArea, type PhaseReport, phaseOf } from "./phases.ts";
@@ -120,11 +120,29 @@ function announcer(
       phase,
       tokens: shownTokens(sized.measured.total, progressScale.scale),
       limit: progressScale.limit,
-      goal: shownTokens(goal.tokens, progressScale.scale),
+      estimate: estimateOf(strategy.estimate?.(conversation, goal), progressScale),
       strategy: strategy.name,
       ...named,
     });
   };
+}
+
+function estimateOf(
+  estimate: ReturnType<NonNullable<Strategy["estimate"]>>,
+  { scale }: ProgressScale,
+): PhaseReport["estimate"] {
+  if (estimate === undefined) return undefined;
+  return { from: shownTokens(estimate.from, scale), to: shownTokens(estimate.to, scale) };
+}
+
+/** The most important area of a view, for the phases that no strategy announces. */
+export async function areaOf(
+  world: CompactionWorld,
+  draft: Draft,
+  sized: Sized,
+): Promise<Pick<PhaseReport, "priority">> {
+  if (world.watch === undefined || world.areas.length === 0) return {};
+  return namedArea((await readVisible(world, draft, sized)).conversation, world.areas);
 }
 
 function namedArea(
