@@ -119,7 +119,7 @@ function folds(
   );
   const names = Math.floor(Math.min(writing.tokens, size) * namesShare);
   const body = { ...writing, tokens: writing.tokens - names };
-  const written = writeSummary(conversation, messages, body, size - names);
+  const written = writtenWithin(conversation, messages, body, size - names);
   const isSummary = written.kind === "summary";
   const text = isSummary ? written.text : summaryBody(conversation.summary);
   const named = { body: text, tokens: names, count: writing.count };
@@ -142,6 +142,20 @@ function folds(
   ];
 }
 
+/** If the words of a model make the summary unfit, Plimsoll writes it without them. */
+function writtenWithin(
+  conversation: VisibleConversation,
+  messages: readonly VisibleMessage[],
+  writing: Writing,
+  size: number,
+): Written {
+  const written = writeSummary(conversation, messages, writing, size);
+  const { prepared, ...alone } = conversation;
+  return written.kind === "summary" || prepared === undefined
+    ? written
+    : writeSummary(alone, messages, writing, size);
+}
+
 type Written = { readonly kind: "summary"; readonly text: string } | { readonly kind: "unfit" };
 
 /**
@@ -149,7 +163,7 @@ type Written = { readonly kind: "summary"; readonly text: string } | { readonly 
  * and not summarised again.
  */
 function writeSummary(
-  { summary }: VisibleConversation,
+  { summary, prepared }: VisibleConversation,
   messages: readonly VisibleMessage[],
   { tokens, count, summarise: write = summarise }: Writing,
   size: number,
@@ -161,6 +175,7 @@ function writeSummary(
     tokens: Math.min(tokens, room - 1),
     count,
     ...(earlier === undefined ? {} : { earlier }),
+    ...(prepared === undefined ? {} : { prepared }),
   });
   const source = [earlier ?? "", ...messages.map(({ message }) => messageText(message))].join("\n");
   const isFit =
