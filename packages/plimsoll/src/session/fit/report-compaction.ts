@@ -98,7 +98,7 @@ async function loggedMessages({ path, wire }: Draft): Promise<readonly NumberedM
   let left = longestLog;
   for (let index = path.length - 1; index >= 0 && left > 0; index--) {
     const message = decoded(wire, path.contentAt(index));
-    if (index % messagesPerTick === 0) await nextTick();
+    if (index > 0 && index % messagesPerTick === 0) await nextTick();
     if (message === undefined) continue;
     messages.push(readable({ message, number: path.seqAt(index) ?? index }));
     left -= messageText(message).length;
