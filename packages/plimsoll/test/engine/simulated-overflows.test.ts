@@ -9,6 +9,7 @@ import {
   simulatedAreas,
 } from "../../src/index.ts";
 import type { CompactionEndEvent } from "../../src/message/event.ts";
+import { wires } from "../../src/wire/wires.ts";
 
 const limit = 5_000;
 
@@ -82,6 +83,22 @@ describe("a chat of 10,000 tokens and an agent with a limit of 5,000", () => {
       expect(receipt?.coherence).toBeGreaterThan(0.85);
     },
   );
+
+  test("breaking_strategy.coherence asks for it without a limit of an agent too", async () => {
+    const anyone = await opened({ coherence: 0.85 });
+    try {
+      const messages = wires["openai-chat"].messages.encode(
+        simulateConversation({ tokens: 10_000, seed: 11, types: ["code"] }),
+      );
+      const task = { wire: "openai-chat" as const, messages, budget: 2_500 };
+      const coherenceBy = async (by: Plimsoll) =>
+        (await (await by.compactMessages(task)).receipt()).coherence;
+      expect(await coherenceBy(anyone)).toBeGreaterThan(0.85);
+      expect(await coherenceBy(without)).toBeLessThan(await coherenceBy(anyone));
+    } finally {
+      await anyone.close();
+    }
+  });
 
   test("coherence: 0 turns it off, and some of them are below", async () => {
     const scores: number[] = [];

@@ -54,7 +54,7 @@ describe("the lines", () => {
 
   test("end as soon as enough is explained", () => {
     expect(linesOf({ coherence: 0.1 })).toEqual(["## Names", "- #1 first named `src/tide.ts`"]);
-    expect(linesOf({ coherence: 0.6 }).length).toBeLessThan(linesOf().length);
+    expect(linesOf({ coherence: 0.4 }).length).toBeLessThan(linesOf().length);
   });
 
   test("take a tenth of the room at most", () => {
