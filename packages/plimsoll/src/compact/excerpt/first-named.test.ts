@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "vitest";
 import { assistant, shell, user } from "../../../test/generate/said.ts";
-import { seenFrom } from "../../../test/generate/seen.ts";
+import { HANDLE, seenFrom } from "../../../test/generate/seen.ts";
 import type { Message } from "../../message/message.ts";
 import { namesWriterFor } from "./first-named.ts";
 
@@ -50,6 +50,26 @@ describe("the lines", () => {
     const text = linesOf().join("\n");
     expect(text).not.toContain("41234");
     expect(text).not.toContain("bash");
+  });
+
+  test("leave out what looks like a handle of Plimsoll", () => {
+    const conversation = seenFrom([
+      user("Go."),
+      ...shell("cat notes", `See ${HANDLE} and tide_rate.`),
+      user(`Read ${HANDLE} and tide_rate.`),
+    ]);
+    const message = conversation.messages[3]?.message ?? user("");
+    const text = namesWriterFor(
+      conversation,
+      1,
+    )({
+      rendered: { messages: new Map([[3, { message, changes: [] }]]), gone: [] },
+      story: "",
+      coherence: 1,
+      roomTokens: 1_000,
+    });
+    expect(text).toContain("tide_rate");
+    expect(text).not.toContain(HANDLE);
   });
 
   test("end as soon as enough is explained", () => {

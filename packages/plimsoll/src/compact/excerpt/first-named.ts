@@ -7,7 +7,7 @@ import { type Message, messageText } from "../../message/message.ts";
 import type { VisibleConversation } from "../../message/strategy.ts";
 import { type MentionKind, mentionsIn } from "../../search/mentions.ts";
 import { storyTexts } from "../../text/for-models.ts";
-import { quoted } from "../evidence/safe-text.ts";
+import { clean, quoted } from "../evidence/safe-text.ts";
 import { namesTitle } from "../story/read-story.ts";
 import { estimateTokens } from "./long-lines.ts";
 import type { RenderedChoice } from "./render-choice.ts";
@@ -124,7 +124,8 @@ function chosenNames(lost: Lost, { allowed, tokens, tools }: Choosing): readonly
   const partsOf = (name: string): readonly string[] =>
     [...mentionsIn(name).keys()].filter((part) => open.has(part));
   const candidates = [...lost]
-    .filter(([name, kind]) => !unnamed.has(kind) && !tools.has(name))
+    // Only Plimsoll writes handles, so a name that looks like one is left out.
+    .filter(([name, kind]) => !unnamed.has(kind) && !tools.has(name) && clean(name) === name)
     .map(([name]) => ({ name, gain: partsOf(name).length }))
     .toSorted((one, other) => other.gain - one.gain);
   const chosen: string[] = [];
