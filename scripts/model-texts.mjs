@@ -137,6 +137,7 @@ const chapters = {
         ],
       ],
       said: [["Stop, look at the log first."]],
+      firstNamed: [[["`src/load.ts`", "`readBatch`"]]],
       open: [["Remove the cast, but change no result."]],
       worked: [["Mend the loader.", "wrote src/load.ts; ran `npm test` (failed)"]],
       unknownOutcome: [["Is the index used?"]],
@@ -191,6 +192,7 @@ const chapters = {
       messagesKept: [["[… 12 messages, #7–#18]", handle]],
       sameLines: [[40, 31, false]],
       leftOut: [["120 lines, 4,310 bytes"]],
+      olderCopy: [["src/load.ts", 31, handle]],
       shortGap: [[26, 40]],
       leftOutMessages: [
         [7, 7, ""],

@@ -4,7 +4,7 @@
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { diceOf } from "../packages/plimsoll/demo/dice.ts";
+import { diceOf } from "../packages/plimsoll/src/simulate/dice.ts";
 
 const [seed = "18", root = "."] = process.argv.slice(2);
 const counts = { comments: 100, errors: 60, pages: 5 };

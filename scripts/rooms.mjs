@@ -114,6 +114,7 @@ export const rooms = [
   ],
   ["compact/strategies", "truncate.ts", "The other strategies, one file each", pure],
   ["compact", "chain.ts", "The chain: which strategies run, in which order", pure],
+  ["simulate", "simulate.ts", "Simulates conversations", pure],
   ["config", "schema.ts", "The configuration, its sources, and the data folder"],
   [
     "session/log",

@@ -157,6 +157,11 @@ class Live {
 
   #take(event: PlimsollEvent): void {
     const { session } = event;
+    if (event.type === "settings-changed") {
+      void this.#readSettings();
+      this.#tell(event);
+      return;
+    }
     if (event.type === "session-forgotten") {
       this.#drop(session);
       this.#tell(event);

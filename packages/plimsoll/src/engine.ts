@@ -205,6 +205,9 @@ export async function openEngine(options: EngineOptions = {}): Promise<Engine> {
       now: () => context.config,
       change: (next) => {
         context.config = withLimits(context.config, next);
+        const event = { type: "settings-changed", session: "", at: Date.now() } as const;
+        // Only the owner may read the settings, and the owner hears the events of all tenants.
+        bus.emit({ tenant: "", event });
       },
     },
     sign,
@@ -370,6 +373,8 @@ function assemble(parts: Assembly): Assembled {
     areas,
     effects: config.effects,
     usesLearnedWeights: config.learned_weights,
+    coherence: config.context_config?.breaking_strategy?.coherence,
+    enoughSaved: config.context_config?.breaking_strategy?.truncate?.enough_saved,
     picture: createPictures({ store, facts, targets, areas, logOf: sessions.byId }),
     sign,
     saver: createLogSaver({

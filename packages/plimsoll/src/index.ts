@@ -21,4 +21,10 @@ export type { PrepareOptions } from "./session/library/prepared-request.ts";
 export type { Session } from "./session/library/session.ts";
 export type { PreparedTurn } from "./session/library/state.ts";
 export type { SessionToolBudget, ToolGrant } from "./session/library/tool-budget.ts";
+export { type Simulation, simulateConversation, simulatedAreas } from "./simulate/simulate.ts";
+export {
+  type HistoryUpdate,
+  readContextHistory,
+  withContextHistory,
+} from "./wire/context-history.ts";
 export type { GivenTool } from "./wire/format/named-tool.ts";

@@ -36,6 +36,7 @@ const NAMES: Readonly<Record<string, string>> = {
   success: "Success",
   recovery: "Recovery",
   handover: "Handover",
+  failed: "Failed",
 };
 const RULE = "You must not change config/harbour.toml. Keep the to do list as it is.";
 
@@ -65,12 +66,13 @@ afterAll(async () => {
 });
 
 /** Whatever is shown of a run, for however short a time. */
-const COLLECT = `window.shown = { names: [], messages: [], badges: [], bars: [] };
+const COLLECT = `window.shown = { names: [], messages: [], badges: [], bars: [], icons: [] };
   const add = (list, text) => text && !list.includes(text) && list.push(text);
   new MutationObserver(() => {
     const run = document.querySelector("section.run");
     if (run === null) return;
-    const { names, messages, badges, bars } = window.shown;
+    const { names, messages, badges, bars, icons } = window.shown;
+    for (const one of run.querySelectorAll(".line .phase-icon, li.entered .phase-icon")) add(icons, one.dataset.codicon + (one.matches(".spinning") ? " spinning" : ""));
     for (const one of run.querySelectorAll("li.entered > span:first-of-type")) add(names, one.textContent);
     for (const one of run.querySelectorAll(".message, ol.steps li > span")) add(messages, one.textContent);
     for (const one of run.querySelectorAll(".badge")) add(badges, one.textContent.trim());
@@ -83,6 +85,8 @@ interface Shown {
   readonly messages: readonly string[];
   readonly badges: readonly string[];
   readonly bars: readonly string[];
+  /** Icons of the phases that were entered. */
+  readonly icons: readonly string[];
 }
 
 interface Box {
@@ -150,11 +154,19 @@ describe("the phases of a run", () => {
     const shown = await page.evaluate<Shown>("window.shown");
     const entered = phasesOf(talk.id);
     expect(new Set(entered.map(({ phase }) => phase))).toEqual(
-      new Set(Object.keys(NAMES).filter((name) => name !== "recovery" && name !== "handover")),
+      new Set(
+        Object.keys(NAMES).filter((name) => !["recovery", "handover", "failed"].includes(name)),
+      ),
     );
     expect(new Set(shown.names)).toEqual(new Set(entered.map(({ phase }) => NAMES[String(phase)])));
     for (const { message } of entered) expect(shown.messages).toContain(message);
     expect(shown.badges).toEqual(["P1: To Do List"]);
+    for (const icon of ["sync~spin", "compress", "star", "code", "clear-all", "layers", "check"])
+      expect(shown.icons).toContain(icon);
+    // The document: "Summarizing old context… (est. 2.1k → 300 tokens)".
+    expect(shown.messages.join("\n")).toMatch(
+      /Summarizing old context… \(est\. [\d.]+k? → \d{1,3} tokens\)/,
+    );
     expect(shown.bars.at(-1)).toBe(String(entered.at(-1)?.["progress"]));
   });
 
@@ -175,12 +187,35 @@ describe("the phases of a run", () => {
     await runOf(page).getByText("Resumed from summary. Continuing task…").waitFor();
     const shown = await page.evaluate<Shown>("window.shown");
     expect(shown.names).toEqual(expect.arrayContaining(["Recovery", "Handover"]));
+    expect(shown.icons).toEqual(expect.arrayContaining(["refresh", "sync~complete"]));
+    // The badge is there in recovery and handover too.
+    expect(shown.badges).toEqual(["P1: To Do List"]);
+    for (const event of phasesOf(talk.id).filter(({ phase }) => phase !== "detection"))
+      expect(event["priority"]).toEqual({ level: 1, area: "To Do List" });
     await runOf(page).getByText("Details").click();
     await runOf(page).getByRole("heading", { name: "Handover" }).waitFor();
     const handover = runOf(page).getByLabel("Handover preview");
     expect(await textOf(handover)).toMatch(/^\[Plimsoll: .*\]\nHandover\. /);
     await runOf(page).getByRole("link", { name: "View Full Archive" }).click();
     await page.getByRole("heading", { name: "Behind handles" }).waitFor();
+  });
+
+  test("a compaction that removes nothing ends with a phase that says so", async () => {
+    await setProgress({ detail: "normal", auto_hide_seconds: 10 });
+    const talk = stage.talk({ name: "short", agent: "short" });
+    await talk.say("Hello.");
+    const { page } = await browser.open({ ...stage, path: `#/session/${talk.id}` });
+    await page.evaluate(COLLECT);
+    // The service answers 409 to that, which the browser would report as an error.
+    await stage.post(`/api/sessions/${talk.id}/compact`, {});
+    await runOf(page)
+      .getByText(/^Nothing was removed: [\d,]+ \/ 7,000 tokens$/)
+      .first()
+      .waitFor();
+    expect(phasesOf(talk.id).at(-1)).toMatchObject({ phase: "failed" });
+    const shown = await page.evaluate<Shown>("window.shown");
+    expect(shown.names).toContain("Failed");
+    expect(shown.icons).toContain("error");
   });
 
   test("what is done stays for as long as the settings say, or while somebody reads it", async () => {

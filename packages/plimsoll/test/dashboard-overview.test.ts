@@ -132,11 +132,12 @@ describe("the four states of a bar", () => {
     await stage.close();
   });
 
+  /** The document's: #007ACC, #4CAF50, #FF9800, #F44336. */
   const colours = {
-    normal: "rgb(10, 110, 189)",
-    p1: "rgb(46, 125, 50)",
-    warning: "rgb(183, 93, 0)",
-    recovery: "rgb(198, 40, 40)",
+    normal: "rgb(0, 122, 204)",
+    p1: "rgb(76, 175, 80)",
+    warning: "rgb(255, 152, 0)",
+    recovery: "rgb(244, 67, 54)",
   } as const;
 
   /** Awaits the word beside the bar; then its class and colour must say the same. */

@@ -171,6 +171,23 @@ describe("settings", () => {
     });
   });
 
+  test("what one browser saves reaches the open pages of others at once, without a reload", async () => {
+    const one = await settings();
+    const { page: form } = await browser.open({ ...stage, path: "#/settings" });
+    const { page: session } = await browser.open({ ...stage, path: `#/session/${talk.id}` });
+    await form.getByLabel("Default limit").waitFor();
+    await session.getByText("No compaction is running.").waitFor();
+    await one.getByLabel("Default limit").fill("7777");
+    await one.getByLabel("Show progress").uncheck();
+    await save(one);
+    await holds(form, `document.getElementById("defaultLimit").value === "7777"`);
+    expect(await form.getByLabel("Show progress").isChecked()).toBe(false);
+    await session.getByText("No compaction is running.").waitFor({ state: "detached" });
+    await one.getByLabel("Show progress").check();
+    await save(one);
+    await session.getByText("No compaction is running.").waitFor();
+  });
+
   test("who is not the owner neither reads nor writes them", async () => {
     const opened = await browser.open({ ...stage, token: TENANT_TOKEN, path: "#/settings" });
     opened.forgive(/status of 403/);

@@ -6,7 +6,7 @@ import { isRecoveryPhase } from "plimsoll/watch/phase-words";
 export interface ShownProgress {
   /** Progress in percent, from 0 to 100. Undefined if the progress is unknown. The bar then pulses. */
   readonly value: number | undefined;
-  readonly state: "running" | "success" | "recovery";
+  readonly state: "running" | "success" | "recovery" | "failed";
 }
 
 export function progressOf(
@@ -16,6 +16,6 @@ export function progressOf(
   const running = isRecoveryPhase(event) ? "recovery" : "running";
   return {
     value: progress < 0 ? undefined : Math.min(100, progress),
-    state: phase === "success" ? "success" : running,
+    state: phase === "success" || phase === "failed" ? phase : running,
   };
 }

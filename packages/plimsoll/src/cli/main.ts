@@ -8,6 +8,8 @@ import { Command, CommanderError, InvalidArgumentError } from "commander";
 import { ageWords, millisecondsIn } from "../config/ages-and-sizes.ts";
 import type { Flags } from "../config/config.ts";
 import { errorMessage, PlimsollError } from "../message/error.ts";
+import { simulatedShapes, simulatedTypes } from "../simulate/simulate.ts";
+import { simulatedLanguages } from "../simulate/simulated-texts.ts";
 import { harmless } from "../text/unseen.ts";
 import { wireNames } from "../wire/format/wire.ts";
 import type { CompactFlags } from "./commands/compact.ts";
@@ -17,6 +19,7 @@ import type { ForgetFlags } from "./commands/forget.ts";
 import type { RecallFlags } from "./commands/recall.ts";
 import type { ReplayFlags } from "./commands/replay.ts";
 import type { ServeFlags } from "./commands/serve.ts";
+import type { SimulateFlags } from "./commands/simulate.ts";
 import type { ToolSearchFlags } from "./commands/tool-search.ts";
 import type { ReportFlags } from "./report/report.ts";
 import { agentPrograms, clientNames } from "./run/clients.ts";
@@ -40,6 +43,12 @@ function countOf(text: string): number {
   const count = Number(text);
   if (Number.isInteger(count) && count > 0) return count;
   throw new InvalidArgumentError("give a whole number above 0.");
+}
+
+function numberOf(text: string): number {
+  const number = text.trim() === "" ? Number.NaN : Number(text);
+  if (Number.isFinite(number)) return number;
+  throw new InvalidArgumentError("give a number.");
 }
 
 function shareOf(text: string): number {
@@ -157,6 +166,7 @@ export function program(): Command {
   addForget(root);
   addCompaction(root);
   addReplay(root);
+  addSimulate(root);
   addReport(root);
   addToolSearch(root);
   addTop(root);
@@ -212,6 +222,10 @@ function addCompaction(root: Command): void {
     .option("--budget <tokens>", "maximum number of tokens to keep", countOf)
     .option("--branch <id>", "branch of the session (default: the branch that was sent last)")
     .option("--format <name>", `auto, ${wireNames.join(", ")} (default: auto)`)
+    .option(
+      "--history <file>",
+      "context_history.json of MarieCoder or Cline: its changes are applied to the conversation first",
+    )
     .option(
       "--jsonl",
       "read cases from standard input and write answers to standard output, one per line",
@@ -272,6 +286,36 @@ function addReplay(root: Command): void {
     );
 }
 
+function addSimulate(root: Command): void {
+  example(
+    root.command("simulate"),
+    "plimsoll simulate --tokens 10000 | plimsoll compact --budget 5000",
+  )
+    .description(
+      "write a simulated conversation that is too long; the same options give the same one",
+    )
+    .option("--tokens <n>", "size of the conversation, about", countOf, 10_000)
+    .option("--seed <n>", "another seed gives another conversation", numberOf, 1)
+    .option("--p1-share <share>", "share of units with priority 1 (default: 0.1)", numberOf)
+    .option("--tool-calls <share>", "share of units that are tool calls (default: 0.7)", numberOf)
+    .option(
+      "--type <name>",
+      `${simulatedTypes.join(", ")}; may be repeated (default: all)`,
+      collect,
+    )
+    .option(
+      "--language <code>",
+      `${simulatedLanguages.join(", ")}; may be repeated (default: en)`,
+      collect,
+    )
+    .option("--shape <name>", `${simulatedShapes.join(", ")} (default: mixed)`)
+    .option("--format <name>", `${wireNames.join(", ")} (default: openai-chat)`)
+    .option("--json", "the units with their types and priorities, instead of a request")
+    .action(async (flags: SimulateFlags) =>
+      (await import("./commands/simulate.ts")).runSimulate(flags),
+    );
+}
+
 function addReport(root: Command): void {
   example(withData(root.command("report")), "plimsoll report ses_… --html report.html")
     .description(
@@ -328,7 +372,10 @@ function addForget(root: Command): void {
 function addTimeTravel(root: Command): void {
   example(withData(root.command("edits")), "plimsoll edits ses_…")
     .description("list the edits of a session's view, with their reasons and savings")
-    .argument("[session]", "session id (default: the newest session)")
+    .argument(
+      "[session]",
+      "session id (default: the newest session), or a context_history.json of MarieCoder or Cline",
+    )
     .option("--json", "as JSON")
     .action(async (session: string | undefined, flags: Flags) =>
       (await import("./commands/edits.ts")).runEdits(session, flags),

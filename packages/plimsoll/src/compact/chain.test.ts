@@ -4,12 +4,8 @@ import { describe, expect, test } from "vitest";
 import { chainOn, viewOf } from "../../test/generate/chained.ts";
 import { assistant, prose, shell, user } from "../../test/generate/said.ts";
 import { count, seenFrom } from "../../test/generate/seen.ts";
-import {
-  type Simulation,
-  simulateConversation,
-  simulatedAreas,
-} from "../../test/generate/simulate.ts";
 import type { Goal, VisibleConversation } from "../message/strategy.ts";
+import { type Simulation, simulateConversation, simulatedAreas } from "../simulate/simulate.ts";
 import { type ChainSettings, strategiesFor } from "./chain.ts";
 import { coherenceOf } from "./evidence/coherence.ts";
 
@@ -49,6 +45,26 @@ describe("the order", () => {
   test("a name may come twice", () => {
     const chain_order = ["discard_low_rel", "discard_low_rel"] as const;
     expect(namesFor({ chain_order }).slice(2, 4)).toEqual(chain_order);
+  });
+
+  test("[truncate]: only repeated reads are replaced before truncation", () => {
+    expect(namesFor({ chain_order: ["truncate"] })).toEqual([
+      "media_to_handles",
+      "duplicate_reads",
+      "truncate",
+    ]);
+  });
+
+  test("as in document E: older copies first, then a cut of the kind that is configured", () => {
+    const settings = { file_reads: "last", truncate: { keep: "half" } } as const;
+    expect(namesFor({ ...settings, chain_order: ["truncate"] })).toEqual([
+      "media_to_handles",
+      "older_copies",
+      "duplicate_reads",
+      "truncate_half",
+      "truncate",
+    ]);
+    expect(namesFor(settings).slice(-2)).toEqual(["truncate_half", "truncate"]);
   });
 
   test("truncation alone is the last resort", () => {
@@ -200,6 +216,22 @@ const simulations: readonly Simulation[] = [
   { tokens: 20_000, seed: 16, shape: "fragmented" },
 ];
 
+const kinds: readonly Omit<Simulation, "tokens" | "seed">[] = [
+  {},
+  { p1Share: 0.3 },
+  { p1Share: 0.6 },
+  { p1Share: 1 },
+  { toolCalls: 0 },
+  { languages: ["de", "zh", "ru", "en"] },
+  { types: ["code", "other", "plan_ref"] },
+  { types: ["code"] },
+  { shape: "misclassified" },
+  { shape: "giant" },
+];
+const tenThousand = [0, 100, 200].flatMap((from) =>
+  kinds.map((kind, index) => ({ tokens: 10_000, seed: from + index, ...kind })),
+);
+
 function overflowing(simulation: Simulation): {
   readonly before: VisibleConversation;
   readonly goal: Goal;
@@ -234,6 +266,16 @@ describe.each([
       expect(coherenceOf(original, view.slice(-1))).toBeLessThan(coherence - 0.2);
     },
   );
+
+  // Document A: "10k token chats → verify under limit, coherence >0.85". The goal is that of an agent with a limit.
+  test.each(tenThousand)("$seed: 10,000 tokens with a limit of 5,000", async (simulation) => {
+    const { before } = overflowing(simulation);
+    const goal = { limitTokens: 5_000, tokens: 2_500, floorTokens: 2_150, coherence: 0.85 };
+    const outcome = await chainOn(before, goal, settings, simulatedAreas);
+    expect(outcome.conversation.tokens).toBeLessThanOrEqual(goal.limitTokens);
+    const { original, view } = viewOf(before, outcome);
+    expect(coherenceOf(original, view)).toBeGreaterThan(0.85);
+  });
 
   test("a window that hardly holds what must stay is not filled by our own texts", async () => {
     const rules = assistant("Now and then something is said.");

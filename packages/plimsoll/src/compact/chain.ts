@@ -12,9 +12,10 @@ import {
 import { type DiscardLowRelSettings, discardLowRel } from "./strategies/discard-low-rel.ts";
 import { duplicateReads } from "./strategies/duplicate-reads.ts";
 import { mediaToHandles } from "./strategies/media-to-handles.ts";
+import { olderCopies } from "./strategies/older-copies.ts";
 import { type PrioritizeRecentSettings, prioritizeRecent } from "./strategies/prioritize-recent.ts";
 import { type SummarizeOldSettings, summarizeOld } from "./strategies/summarize-old.ts";
-import { truncate } from "./strategies/truncate.ts";
+import { type TruncateSettings, truncate, truncateKeeping } from "./strategies/truncate.ts";
 
 type NamedStrategy =
   | "summarize_old"
@@ -24,7 +25,10 @@ type NamedStrategy =
 
 /** The section `breaking_strategy` of the configuration. */
 export interface ChainSettings {
-  readonly chain_order?: readonly (NamedStrategy | "hybrid")[] | undefined;
+  readonly chain_order?: readonly (NamedStrategy | "hybrid" | "truncate")[] | undefined;
+  readonly coherence?: number | undefined;
+  readonly file_reads?: "lines" | "last" | undefined;
+  readonly truncate?: TruncateSettings | undefined;
   readonly summarize_old?: SummarizeOldSettings | undefined;
   readonly prioritize_recent?: PrioritizeRecentSettings | undefined;
   readonly content_type_chunking?: ContentTypeChunkingSettings | undefined;
@@ -61,22 +65,25 @@ export function strategiesFor(
   settings: ChainSettings | undefined,
   parts: ChainParts,
 ): readonly Strategy[] {
-  const lossless = [mediaToHandles, duplicateReads(parts)];
+  const older = settings?.file_reads === "last" ? [olderCopies(parts)] : [];
+  const lossless = [mediaToHandles, ...older, duplicateReads(parts)];
+  const { keep = "fit" } = settings?.truncate ?? {};
+  const cut = keep === "fit" ? [truncate] : [truncateKeeping(keep), truncate];
   const order = settings?.chain_order ?? [];
   if (settings === undefined || order.length === 0)
-    return [...lossless, parts.excerpt ?? excerpt, truncate];
+    return [...lossless, parts.excerpt ?? excerpt, ...cut];
   const { count, warn } = parts;
   const making = { settings, count, relevance: createRelevance(parts), warn };
   const named: Strategy[] = [];
   const before: NamedStrategy[] = [];
   for (const name of order) {
     if (name === "hybrid") named.push(...hybrid(before, making));
-    else {
+    else if (name !== "truncate") {
       before.push(name);
       named.push(create(name, making, 0));
     }
   }
-  return [...lossless, ...named, truncate];
+  return [...lossless, ...named, ...cut];
 }
 
 interface Making {

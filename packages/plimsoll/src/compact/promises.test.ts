@@ -3,15 +3,11 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { type Applied, applyProposals, count, seenFrom } from "../../test/generate/seen.ts";
-import {
-  type Simulation,
-  simulateConversation,
-  simulatedAreas,
-} from "../../test/generate/simulate.ts";
 import { AREAS, type Talk, talks } from "../../test/generate/talks.ts";
 import { tries } from "../../test/harness/effort.ts";
 import type { Message } from "../message/message.ts";
 import type { Goal, Strategy, VisibleConversation, VisibleMessage } from "../message/strategy.ts";
+import { type Simulation, simulateConversation, simulatedAreas } from "../simulate/simulate.ts";
 import { strategiesFor } from "./chain.ts";
 import { excerpt } from "./excerpt/excerpt.ts";
 import { createRelevance } from "./relevance/relevance.ts";
@@ -19,6 +15,7 @@ import { contentTypeChunking } from "./strategies/content-type-chunking.ts";
 import { discardLowRel } from "./strategies/discard-low-rel.ts";
 import { duplicateReads } from "./strategies/duplicate-reads.ts";
 import { mediaToHandles } from "./strategies/media-to-handles.ts";
+import { olderCopies } from "./strategies/older-copies.ts";
 import { prioritizeRecent } from "./strategies/prioritize-recent.ts";
 import { summarizeOld } from "./strategies/summarize-old.ts";
 import { truncate } from "./strategies/truncate.ts";
@@ -39,6 +36,7 @@ const strategies: readonly (Strategy & {
   readonly importantShare?: number;
 })[] = [
   { ...mediaToHandles, cuts: "anywhere" },
+  { ...olderCopies(parts), cuts: "never" },
   { ...duplicateReads(parts), cuts: "never" },
   { ...summarizeOld({}, parts), cuts: "never" },
   { ...prioritizeRecent({}, parts), cuts: "never" },

@@ -12,10 +12,38 @@ export const breakingStrategy = z.strictObject({
         "content_type_chunking",
         "discard_low_rel",
         "hybrid",
+        "truncate",
       ]),
     )
     .describe(
-      "Strategies to try, in this order. Default: none, which means that old messages are replaced by excerpts.",
+      "Strategies to try, in this order. `truncate` always comes last, also if it is not named. `[truncate]` means that nothing but repeated reads is replaced before. Default: none, which means that old messages are replaced by excerpts.",
+    )
+    .optional(),
+  file_reads: z
+    .enum(["lines", "last"])
+    .describe(
+      "What happens to files that were read or written several times. `lines`: lines that a later copy repeats are left out, and lines that differ stay. `last`: only the last copy of a file stays, also if the file has changed; the older text is kept under a handle. Default: `lines`.",
+    )
+    .optional(),
+  truncate: z
+    .strictObject({
+      enough_saved: share
+        .describe(
+          "Truncation does not run if the strategies before it saved this share, and a fifth of the limit is free. Default: 0.3.",
+        )
+        .optional(),
+      keep: z
+        .enum(["fit", "none", "lastTwo", "half", "quarter"])
+        .describe(
+          "`fit`: the oldest units go until the rest fits. The others first cut the middle once, and keep nothing, the last two units, a half or a quarter of it. The first question with its answer, and everything since the user's last words, always stay. Default: `fit`.",
+        )
+        .optional(),
+    })
+    .describe("The last strategy of every chain.")
+    .optional(),
+  coherence: share
+    .describe(
+      "Share of the references in an excerpt that the view should explain. A reference is a mention of something that an earlier message named. If too few are explained, the story says in which message names came up first. This takes up to a tenth of the room. 0 turns it off. Default: 0.85 for agents and models with a limit in `context_config`, otherwise 0.",
     )
     .optional(),
   summarize_old: z

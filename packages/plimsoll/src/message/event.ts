@@ -171,7 +171,9 @@ export type CompactionPhase =
   | "hybrid"
   | "success"
   | "recovery"
-  | "handover";
+  | "handover"
+  /** The compaction has ended, and the request still does not fit, or nothing was removed. */
+  | "failed";
 
 /** A running compaction has entered a phase. These events are live only: they are not stored and have no number. */
 export interface ContextBreakingUpdateEvent extends Base {
@@ -326,7 +328,16 @@ export interface RetentionSparedEvent extends Base {
   readonly message: string;
 }
 
+/**
+ * The owner changed settings of the running service, for example in the dashboard. These events are live only. They belong to no
+ * session, so `session` is empty.
+ */
+export interface SettingsChangedEvent extends Base {
+  readonly type: "settings-changed";
+}
+
 export type PlimsollEvent =
+  | SettingsChangedEvent
   | SessionStartEvent
   | BranchStartEvent
   | TurnStartEvent

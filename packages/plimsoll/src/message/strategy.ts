@@ -67,6 +67,8 @@ export interface Goal {
   readonly floorTokens: number;
   /** Maximum number and size of images and documents that the provider accepts in one request. */
   readonly media?: MediaRoom;
+  /** Share of the references in the view whose earlier mention the view should show or name. If undefined, as it happens. */
+  readonly coherence?: number;
 }
 
 export interface MediaRoom {
@@ -131,6 +133,11 @@ export interface Strategy {
   readonly name: string;
   /** The strategy runs only if the strategies before it did not save enough. */
   readonly isLastResort?: true;
+  /** The tokens of the part that it would replace now, and about how many would take their place. People see these figures. */
+  readonly estimate?: (
+    conversation: VisibleConversation,
+    goal: Goal,
+  ) => { readonly from: number; readonly to: number } | undefined;
   /** The strategy enforces its own time limit, so its caller sets none. It may have to wait before it can start. */
   readonly keepsTime?: true;
   propose(

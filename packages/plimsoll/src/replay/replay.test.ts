@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { simulateConversation } from "../../test/generate/simulate.ts";
 import { PlimsollError } from "../message/error.ts";
 import type { JsonObject } from "../message/json.ts";
 import { priceListOf } from "../prompt/prices.ts";
+import { simulateConversation } from "../simulate/simulate.ts";
 import type { WireName } from "../wire/format/wire.ts";
 import { newViolations } from "../wire/validate/validate.ts";
 import { wires } from "../wire/wires.ts";

@@ -4,12 +4,12 @@ import { afterEach, describe, expect, test } from "vitest";
 import { called, requestOf, result, said, tool } from "../../test/generate/bodies.ts";
 import { WIRES } from "../../test/generate/conversations.ts";
 import { openWith, type Passed, pass, violationsOf } from "../../test/generate/rehearsal.ts";
-import { simulateConversation } from "../../test/generate/simulate.ts";
 import { archivedText, readPages } from "../../test/generate/whole.ts";
 import type { JsonObject, Wire } from "../../test/harness/json.ts";
 import { handlesIn, lostMessages, messageTexts } from "../../test/harness/kept.ts";
 import type { Config } from "../config/schema.ts";
 import type { Engine, EngineOptions } from "../engine.ts";
+import { simulateConversation } from "../simulate/simulate.ts";
 import { createMemoryStore } from "../store/memory.ts";
 import { wires } from "../wire/wires.ts";
 

@@ -48,6 +48,17 @@ const chain = (...order: NonNullable<Order>): Opening => ({
 /** Each rung of the ladder, alone. */
 const rungs: Readonly<Record<string, Opening>> = {
   "the usual chain": {},
+  "older copies and a cut by half": {
+    config: {
+      context_config: {
+        breaking_strategy: {
+          chain_order: ["truncate"],
+          file_reads: "last",
+          truncate: { keep: "half" },
+        },
+      },
+    },
+  },
   summarize_old: chain("summarize_old"),
   prioritize_recent: chain("prioritize_recent"),
   content_type_chunking: chain("content_type_chunking"),

@@ -314,6 +314,8 @@ export const storyTexts = {
   filesByCommands: (count: number): string => `files with ${counted(count, "command")}`,
   packages: (count: number): string => counted(count, "package"),
   manyChanges: (count: number): string => counted(count, "change"),
+  /** Names that the view uses, and that this message introduced. */
+  firstNamed: (names: readonly string[]): string => `first named ${listed(names)}`,
   moreRules: (count: number): string => counted(count, "more rule"),
   moreChanges: (count: number): string => `${counted(count, "more line")} of changes`,
   earlierRequests: (count: number, from: number, to: number): string =>
@@ -356,6 +358,9 @@ export const markTexts = {
   sameLines: (count: number, number: number | undefined, isBelow: boolean): string =>
     `${counted(count, "line")} as in #${number}${isBelow ? " below" : ""}`,
   leftOut: (amount: string): string => `[… ${amount} left out]`,
+  /** In place of an older copy of a file. `compact/units/older-copies.ts` recognises it, so this form must not change. */
+  olderCopy: (file: string, number: number, handle: string): string =>
+    `[Plimsoll: ${file} comes again in #${number}. This older copy ${handle === "" ? "is left out" : `is kept under ${handle}`}.]`,
   /** In place of a run of messages, if there is little room. */
   shortGap: (from: number | undefined, to: number | undefined): string =>
     from === to ? `[… #${from}]` : `[… #${from}–#${to}]`,

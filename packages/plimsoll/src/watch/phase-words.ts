@@ -8,7 +8,7 @@ export type FillState = "normal" | "p1" | "warning" | "recovery";
 
 type Phase = Pick<ContextBreakingUpdateEvent, "phase">;
 
-/** The phases in the order in which a compaction may enter them. */
+/** The phases in the order in which a compaction may enter them. A page shows the last one only for a compaction that failed. */
 export const phases: readonly { readonly phase: CompactionPhase; readonly name: string }[] = [
   { phase: "detection", name: "Detection" },
   { phase: "summarize-old", name: "Summarize old" },
@@ -19,11 +19,12 @@ export const phases: readonly { readonly phase: CompactionPhase; readonly name: 
   { phase: "success", name: "Success" },
   { phase: "recovery", name: "Recovery" },
   { phase: "handover", name: "Handover" },
+  { phase: "failed", name: "Failed" },
 ];
 
-/** Whether this phase is the last. A compaction ends with success, or with the handover of a recovery. */
+/** Whether this phase is the last. A compaction ends with success, with the handover of a recovery, or it has failed. */
 export function isLastPhase({ phase }: Phase): boolean {
-  return phase === "success" || phase === "handover";
+  return phase === "success" || phase === "handover" || phase === "failed";
 }
 
 export function isRecoveryPhase({ phase }: Phase): boolean {
@@ -38,6 +39,7 @@ export function phaseState(
 ): FillState {
   const { phase, progress, priority } = event;
   if (isRecoveryPhase(event)) return "recovery";
+  if (phase === "failed") return "warning";
   if (highlight_p1 && priority?.level === 1) return "p1";
   return progress >= warnsFrom && phase !== "success" ? "warning" : "normal";
 }

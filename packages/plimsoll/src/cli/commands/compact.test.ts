@@ -233,3 +233,45 @@ describe("lines of JSON", () => {
     expect([code, stderr]).toEqual([2, expect.stringContaining("Line 1")]);
   });
 });
+
+describe("--history", () => {
+  const talk = ["Look at a.ts.", "I will.", "Here it is: ".concat("x ".repeat(40)), "Thanks."];
+  const conversation = join(folder, "api_conversation_history.json");
+  const history = join(folder, "context_history.json");
+  writeFileSync(
+    conversation,
+    JSON.stringify(
+      talk.map((text, index) => ({
+        role: index % 2 === 0 ? "user" : "assistant",
+        content: [{ type: "text", text }],
+      })),
+    ),
+  );
+
+  test("the changes of a context_history.json are applied first", async () => {
+    writeFileSync(
+      history,
+      JSON.stringify([[2, [4, [[0, [[5, "text", ["a.ts came again."], []]]]]]]]),
+    );
+    const { stdout } = await runHere(conversation, { budget: 10_000, history });
+    expect(JSON.parse(stdout)).toMatchObject([
+      {},
+      {},
+      { content: [{ text: "a.ts came again." }] },
+      {},
+    ]);
+  });
+
+  test("changes of what is not there are named", async () => {
+    writeFileSync(history, JSON.stringify([[9, [4, [[1, [[5, "text", ["x"], []]]]]]]]));
+    const { stderr } = await runHere(conversation, { budget: 10_000, history });
+    expect(stderr).toContain("1 of 1 changes in");
+    expect(stderr).toContain("such as block 9.1");
+  });
+
+  test("without a conversation in a file it is wrong usage", async () => {
+    await expect(runCompact("ses_1", { budget: 100, history })).rejects.toThrow(
+      "--history belongs to a conversation in a file.",
+    );
+  });
+});

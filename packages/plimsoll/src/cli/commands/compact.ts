@@ -1,17 +1,19 @@
 /** `plimsoll compact`: reduces a file, a session, or lines of JSON to a number of tokens. */
 
-import { existsSync, fstatSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, fstatSync, writeFileSync } from "node:fs";
 import type { Writable } from "node:stream";
 import { type Flags, loadSettings } from "../../config/config.ts";
-import { errorMessage, PlimsollError } from "../../message/error.ts";
+import { PlimsollError } from "../../message/error.ts";
 import { isObject, type JsonObject, type JsonValue } from "../../message/json.ts";
 import type { Message } from "../../message/message.ts";
 import { openPlimsoll, type Plimsoll } from "../../plimsoll.ts";
 import { searchableText } from "../../search/message-text.ts";
 import { harmlessJson } from "../../text/unseen.ts";
+import { readContextHistory, withContextHistory } from "../../wire/context-history.ts";
 import { bodyOfMessages, wireOfBody } from "../../wire/detect.ts";
 import type { WireName } from "../../wire/format/wire.ts";
 import { wires } from "../../wire/wires.ts";
+import { maxFileBytes, parseJson, readJsonFile, tooLarge } from "../console/json-file.ts";
 import { badLine, type Input, jsonLines, writeLine } from "../console/json-lines.ts";
 import { type Progress, withProgress } from "../console/progress.ts";
 import { receiptText } from "./receipts.ts";
@@ -23,23 +25,31 @@ export type CompactFlags = Flags & {
   readonly branch?: string;
   readonly format?: string;
   readonly jsonl?: boolean;
+  /** A `context_history.json` of MarieCoder or Cline, which is applied first. */
+  readonly history?: string;
   /** File to write the receipt to. */
   readonly receipt?: string;
   readonly json?: boolean;
 };
 
 export async function runCompact(what: string | undefined, flags: CompactFlags): Promise<void> {
+  const isFile = flags.jsonl !== true && (what === undefined ? hasInput() : existsSync(what));
+  if (flags.history !== undefined && !isFile)
+    throw new PlimsollError(
+      "USAGE",
+      "--history belongs to a conversation in a file. Give that file too, such as api_conversation_history.json.",
+    );
   if (flags.jsonl === true) {
     await withProgress("Compacting cases", { isStreaming: true, readsInput: true }, (progress) =>
       runCompactJsonl(process.stdin, process.stdout, { ...flags, progress }),
     );
     return;
   }
-  if (what !== undefined && existsSync(what)) {
+  if (what !== undefined && isFile) {
     await compactConversation({ name: what, value: readJsonFile(what) }, flags);
     return;
   }
-  if (what === undefined && hasInput()) {
+  if (isFile) {
     const value = await readInput(process.stdin);
     await compactConversation({ name: "Standard input", value }, flags);
     return;
@@ -113,8 +123,6 @@ function openOnce(flags: Flags): Promise<Plimsoll> {
   return openPlimsoll({ store: "memory", config: loadSettings(flags, process.env).config });
 }
 
-const maxFileBytes = 256 * 1024 * 1024;
-
 /** Whether a file or a pipe is redirected to standard input. A terminal and /dev/null do not count. */
 function hasInput(): boolean {
   try {
@@ -157,7 +165,7 @@ async function compactConversation(given: Given, flags: CompactFlags): Promise<v
     );
   const { body, wire } = readTranscript(given, flags.format);
   const field = wires[wire].fields.messages;
-  const messages = messagesOf(body, field);
+  const messages = asEdited(messagesOf(body, field), flags.history);
   const plimsoll = await openOnce(flags);
   try {
     const model = typeof body["model"] === "string" ? { model: body["model"] } : {};
@@ -175,6 +183,22 @@ async function compactConversation(given: Given, flags: CompactFlags): Promise<v
   } finally {
     await plimsoll.close();
   }
+}
+
+/** The messages as a history of MarieCoder or Cline shows them. */
+function asEdited(
+  messages: readonly JsonObject[],
+  history: string | undefined,
+): readonly JsonObject[] {
+  if (history === undefined) return messages;
+  const updates = readContextHistory(readJsonFile(history));
+  const { messages: edited, unknown } = withContextHistory(messages, updates);
+  const [first] = unknown;
+  if (first !== undefined)
+    console.error(
+      `plimsoll: ${unknown.length} of ${updates.length} changes in ${history} name messages or texts that the conversation does not have, such as block ${first.message}.${first.block}. They are left out.`,
+    );
+  return edited;
 }
 
 interface Transcript {
@@ -196,29 +220,6 @@ function readTranscript({ name, value }: Given, format: string | undefined): Tra
       `${name} contains no conversation. Give a JSON object with \`messages\`, or a list of messages.`,
     );
   return { body, wire: (wanted as WireName | undefined) ?? wireOfBody(body) };
-}
-
-function readJsonFile(file: string): unknown {
-  if (statSync(file).size > maxFileBytes) throw tooLarge(file);
-  return parseJson(file, () => readFileSync(file, "utf8"));
-}
-
-function tooLarge(name: string): PlimsollError {
-  return new PlimsollError(
-    "USAGE",
-    `${name} is larger than ${maxFileBytes} bytes. Give a smaller file.`,
-  );
-}
-
-function parseJson(name: string, read: () => string): unknown {
-  try {
-    return JSON.parse(read().replace(/^\uFEFF/, ""));
-  } catch (cause) {
-    throw new PlimsollError(
-      "USAGE",
-      `${name} cannot be read as JSON (${errorMessage(cause)}). Give a request body or a list of messages.`,
-    );
-  }
 }
 
 function messagesOf(body: JsonObject, field: string): readonly JsonObject[] {

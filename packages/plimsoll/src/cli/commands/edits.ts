@@ -1,5 +1,6 @@
 /** `plimsoll edits` and `plimsoll checkpoints`: the edits of a session's view, and the points that can be restored. */
 
+import { existsSync } from "node:fs";
 import type { Flags } from "../../config/config.ts";
 import type { EditRow } from "../../message/api.ts";
 import type { Edit } from "../../message/edit.ts";
@@ -7,6 +8,8 @@ import { editRows } from "../../session/inspect/edited-messages.ts";
 import { checkpointsOf } from "../../session/log/checkpoints.ts";
 import { revertedIn } from "../../session/log/view.ts";
 import { harmless, harmlessJson } from "../../text/unseen.ts";
+import { readContextHistory } from "../../wire/context-history.ts";
+import { readJsonFile } from "../console/json-file.ts";
 import { chooseSession, withStore } from "../console/open-store.ts";
 import { withProgress } from "../console/progress.ts";
 import { oneLine, table } from "../console/terminal.ts";
@@ -14,6 +17,7 @@ import { oneLine, table } from "../console/terminal.ts";
 type EditFlags = Flags & { readonly json?: boolean };
 
 export async function runEdits(id: string | undefined, flags: EditFlags): Promise<void> {
+  if (id !== undefined && existsSync(id)) return printHistory(id, flags);
   const edits = await readEdits(id, flags);
   if (flags.json === true) {
     console.log(harmlessJson({ items: edits }));
@@ -41,6 +45,27 @@ export async function runEdits(id: string | undefined, flags: EditFlags): Promis
       ...rows,
     ]),
   );
+}
+
+/** The changes in a `context_history.json` of MarieCoder or Cline. */
+function printHistory(file: string, { json }: EditFlags): void {
+  const updates = readContextHistory(readJsonFile(file));
+  if (json === true) {
+    console.log(harmlessJson({ items: updates }));
+    return;
+  }
+  if (updates.length === 0) {
+    console.log("This history has no changes.");
+    return;
+  }
+  const rows = updates.map(({ message, block, place, at, text }) => [
+    message,
+    block,
+    place,
+    when(at),
+    harmless(oneLine(text, 60)),
+  ]);
+  console.log(table([["message", "block", "kind", "when (UTC)", "what"], ...rows]));
 }
 
 /** The numbers of an edit's messages, such as #17 or #17–#19. Empty if it touches none. */

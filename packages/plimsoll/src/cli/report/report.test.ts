@@ -10,7 +10,9 @@ import { requestsOf } from "../../../test/generate/conversations.ts";
 import { openWith, passAll } from "../../../test/generate/rehearsal.ts";
 import { plainScript } from "../../../test/generate/script.ts";
 import { childEnvironment } from "../../../test/harness/child-environment.ts";
+import { eventually } from "../../../test/harness/waiting.ts";
 import type { Engine } from "../../engine.ts";
+import { receiptsOf } from "../../session/inspect/receipts.ts";
 import { gatherReport, type Report } from "./data.ts";
 
 const limit = 1500;
@@ -44,7 +46,13 @@ beforeAll(async () => {
     reportedFactor: 1.1,
   });
   session = passed[0]?.turn.session ?? "";
-  expect(passed.some(({ turn }) => turn.fitted.outcome === "compacted")).toBe(true);
+  const compacted = passed.filter(({ turn }) => turn.fitted.outcome === "compacted");
+  expect(compacted.length).toBeGreaterThan(0);
+  // Receipts are made after the requests were sent.
+  await eventually(10_000, "every receipt", async () => {
+    const receipts = await receiptsOf(engine.store, session);
+    return receipts.length >= compacted.length ? true : undefined;
+  });
 });
 afterAll(async () => {
   await engine.close();

@@ -53,6 +53,10 @@ export function createLive({ start, client, quit }: LiveOptions): Live {
   const reading = createReading(client, () => state, dispatch);
   const phases = createPhaseTimers(dispatch);
   const shown = (event: PlimsollEvent): void => {
+    if (event.type === "settings-changed") {
+      reading.configure();
+      return;
+    }
     const known = state.rows.get(event.session);
     const isUnknown = known === undefined && event.type !== "session-start";
     dispatch({ kind: "event", event });
@@ -100,6 +104,7 @@ export function createLive({ start, client, quit }: LiveOptions): Live {
 interface Reading {
   readonly look: () => void;
   readonly list: () => void;
+  readonly configure: () => void;
   readonly all: () => void;
 }
 
@@ -136,7 +141,7 @@ function createReading(
     look.ask();
     configure.ask();
   };
-  return { look: look.ask, list: list.ask, all };
+  return { look: look.ask, list: list.ask, configure: configure.ask, all };
 }
 
 /** Removes phases after some time, with one timer for each session that shows a phase. */

@@ -1,4 +1,4 @@
-/** The nine phases of a compaction as a line: icon, message, how full the window is, and the priority area. Pure. */
+/** The phases of a compaction as a line: icon, message, how full the window is, and the priority area. Pure. */
 
 import type { CompactionPhase, ContextBreakingUpdateEvent } from "../../message/event.ts";
 import { phaseState } from "../../watch/phase-words.ts";
@@ -17,6 +17,7 @@ const icons: Readonly<Record<CompactionPhase, string>> = {
   success: "√",
   recovery: "!",
   handover: "»",
+  failed: "!",
 };
 
 export function phaseIcon({ phase }: Pick<ContextBreakingUpdateEvent, "phase">): string {

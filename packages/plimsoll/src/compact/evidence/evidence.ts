@@ -31,6 +31,8 @@ export interface Fact {
   readonly outcome?: CommandOutcome;
   /** Set if the fact is the user's first or last request. */
   readonly isRequest?: true;
+  /** The sentences of a request. In the message, other text may be between them. */
+  readonly sentences?: readonly string[];
 }
 
 /** A statement about the progress of the work. */
@@ -130,6 +132,7 @@ interface FoundFact {
   readonly factor?: number;
   readonly outcome?: CommandOutcome;
   readonly isRequest?: true;
+  readonly sentences?: readonly string[];
 }
 type FoundNote = Omit<Note, "weight">;
 type Found = FoundFact | FoundNote;
@@ -246,6 +249,18 @@ function boxesIn({ text, speaker, call }: Speech, kind: "open" | "done"): readon
   });
 }
 
+const longestRequest = 300;
+
+/** The first sentences, up to so many characters. The last one may be cut. */
+function sentencesWithin(sentences: readonly string[], characters: number): readonly string[] {
+  let left = characters;
+  return sentences.flatMap((sentence) => {
+    const part = sentence.slice(0, Math.max(0, left)).trimEnd();
+    left -= sentence.length + 1;
+    return part === "" ? [] : [part];
+  });
+}
+
 /** The user's first and last request. */
 function requestsIn(speech: readonly Speech[]): readonly Found[] {
   const asked = speech.filter(({ speaker, text }) => speaker === "user" && text.trim() !== "");
@@ -253,9 +268,11 @@ function requestsIn(speech: readonly Speech[]): readonly Found[] {
   return ends.map((one) => {
     const sentences = sentencesOf(one);
     const asking = sentences.filter((sentence) => !isRule(sentence));
-    const said = (asking.length > 0 ? asking : sentences).join(" ");
-    const text = shortened(said === "" ? clean(one.text.slice(0, 2_000)) : said, 300);
-    return { class: "task", text, number: one.number, isRequest: true };
+    const said = asking.length > 0 ? asking : sentences;
+    const all = said.length > 0 ? said : [clean(one.text.slice(0, 2_000))];
+    const text = shortened(all.join(" "), longestRequest);
+    const parts = sentencesWithin(all, text.length);
+    return { class: "task", text, number: one.number, isRequest: true, sentences: parts };
   });
 }
 

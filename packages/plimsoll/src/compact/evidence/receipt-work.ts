@@ -7,7 +7,10 @@ import { readEvidence } from "./evidence.ts";
 import { makeReceipt } from "./receipt.ts";
 
 export interface ReceiptWork {
-  /** The messages of the earlier view, from which its facts are read. */
+  /**
+   * The messages of the conversation as they came, from which its facts are read. So a receipt counts what earlier compactions
+   * took out, and no mark of Plimsoll is a fact.
+   */
   readonly before: readonly { readonly message: Message; readonly number: number }[];
   /** The texts of the earlier view, in which its references are found. */
   readonly visibleBefore: readonly VisibleText[];

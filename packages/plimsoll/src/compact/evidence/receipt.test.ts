@@ -51,6 +51,25 @@ describe("a receipt", () => {
     }
   });
 
+  test("counts a task as there if all of its sentences are there, whatever is between them", () => {
+    const asked =
+      "Make the import faster.\n\nNever touch the tests.\n\n- It reads src/app/main.py twice.\n- Find out why.";
+    const evidence = readEvidence([{ message: user(asked), number: 1 }]);
+    const [task] = evidence.facts.filter((fact) => fact.class === "task");
+    expect(task?.isRequest).toBe(true);
+    const lineOf = (...after: string[]) =>
+      makeReceipt({ ...receiptOf(), before: evidence, after }).classes.task;
+    expect(lineOf(asked)).toMatchObject({ verbatim: 1, behindHandle: 0 });
+    expect(lineOf("Make the import faster. […]")).toMatchObject({ verbatim: 0, behindHandle: 1 });
+  });
+
+  test("counts a long task as there if its first 300 characters are there", () => {
+    const asked = `${"Mend the loader now, please. ".repeat(30)}And then the writer.`;
+    const evidence = readEvidence([{ message: user(asked), number: 1 }]);
+    const { classes } = makeReceipt({ ...receiptOf(), before: evidence, after: [asked] });
+    expect(classes.task).toMatchObject({ behindHandle: 0 });
+  });
+
   test("of an empty view has everything behind the handle", () => {
     const lines = Object.values(receiptOf().classes);
     expect(lines.reduce((sum, line) => sum + line.verbatim, 0)).toBe(0);

@@ -12,7 +12,7 @@ import type { Evidence, Fact } from "./evidence.ts";
 import { plain } from "./safe-text.ts";
 
 export interface ReceiptTask extends Omit<Receipt, "classes"> {
-  /** The evidence of the conversation before the change. */
+  /** The evidence of the whole conversation, also of what earlier compactions took out. */
   readonly before: Evidence;
   /** All texts of the current view: messages, calls and summaries. */
   readonly after: readonly string[];
@@ -25,7 +25,8 @@ export function makeReceipt({ before, after, ...rest }: ReceiptTask): Receipt {
   const atoms = new Set(after.flatMap((one) => [...mentionsIn(one).keys()]));
   // Names are looked up in a set, because there are many. Other facts are also searched for in the text.
   const isVerbatim = (fact: Fact): boolean =>
-    atoms.has(fact.text) || (!isName(fact) && text.includes(plain(fact.text)));
+    atoms.has(fact.text) ||
+    (!isName(fact) && (fact.sentences ?? [fact.text]).every((said) => text.includes(plain(said))));
   const lines = evidenceClasses.map((of): readonly [EvidenceClass, ReceiptLine] => [
     of,
     lineOf(

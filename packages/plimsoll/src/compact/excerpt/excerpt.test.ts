@@ -3,7 +3,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { type Applied, applyProposals, HANDLE, seenFrom } from "../../../test/generate/seen.ts";
-import { simulateConversation } from "../../../test/generate/simulate.ts";
 import { AREAS, talks } from "../../../test/generate/talks.ts";
 import { tries } from "../../../test/harness/effort.ts";
 import { type Message, messageText, type Part, type ToolCallPart } from "../../message/message.ts";
@@ -13,6 +12,7 @@ import type {
   VisibleConversation,
   VisibleMessage,
 } from "../../message/strategy.ts";
+import { simulateConversation } from "../../simulate/simulate.ts";
 import { excerpt } from "./excerpt.ts";
 
 const seed = 20261115;

@@ -35,6 +35,7 @@ import type { Goal, Proposal, Strategy, VisibleConversation } from "../../messag
 import { isTalk } from "../relevance/task.ts";
 import { type Act, readActs } from "../story/acts.ts";
 import { headLength } from "../units/head.ts";
+import { withOlderCopiesReplaced } from "../units/older-copies.ts";
 import { ownMessage, Scales } from "./exact-cost.ts";
 import {
   isBrief,
@@ -79,7 +80,10 @@ export type MakeExcerpt = (
   goal: Goal,
 ) => Promise<MadeExcerpt | undefined>;
 
-export const makeExcerpt: MakeExcerpt = async (conversation, goal) => {
+export const makeExcerpt: MakeExcerpt = (conversation, goal) =>
+  excerptOf(withOlderCopiesReplaced(conversation), goal);
+
+const excerptOf: MakeExcerpt = async (conversation, goal) => {
   const room = await roomOf(conversation, goal);
   const { headLength: head } = room;
   if (room.tokens < smallestRoom || head >= conversation.messages.length) return undefined;
@@ -91,6 +95,7 @@ export const makeExcerpt: MakeExcerpt = async (conversation, goal) => {
     exactFrom: exactCallsFrom(conversation, room),
     oversizedTokens: oversizedTokens(room),
   });
+  const wish = goal.coherence === undefined ? {} : { coherence: goal.coherence };
   let made: Excerpt | undefined;
   for (const strictness of strictnesses) {
     const choice = new Choice({
@@ -101,7 +106,7 @@ export const makeExcerpt: MakeExcerpt = async (conversation, goal) => {
     });
     keepMandatory(choice, conversation, { ...slots, room: { ...room, strictness }, acts });
     const isLastTry = strictness === "least" || isBrief(room);
-    made = await chooseWithin(choice, { conversation, slots, room, acts, isLastTry });
+    made = await chooseWithin(choice, { conversation, slots, room, acts, isLastTry, ...wish });
     if (made.left >= 0) break;
   }
   const isSmaller = made !== undefined && room.tokens - made.left < room.nowTokens;
@@ -157,6 +162,8 @@ interface ExcerptTask {
   readonly slots: Slots;
   readonly room: Room;
   readonly acts: readonly Act[];
+  /** Share of the references that the view should explain. */
+  readonly coherence?: number;
   /** True if requests may look open and the story may be left out, because nothing else fits. */
   readonly isLastTry: boolean;
 }
@@ -175,10 +182,10 @@ type Writer = (quoted: readonly QuotedRequest[], storyTokens?: number) => Promis
 
 function writerFor(
   choice: Choice,
-  { conversation, slots, room, acts }: ExcerptTask,
+  { conversation, slots, room, acts, coherence }: ExcerptTask,
   scales: Scales,
 ): Writer {
-  const story = digestOf(conversation, room, acts);
+  const story = digestOf(conversation, room, acts, coherence);
   const words = {
     acts,
     tokens: room.tokens * rangesShare[isBrief(room) ? "brief" : "usual"],

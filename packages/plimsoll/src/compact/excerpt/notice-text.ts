@@ -9,6 +9,7 @@ import type { Act } from "../story/acts.ts";
 import { storyOf } from "../story/story.ts";
 import { summaryBody } from "../units/notices.ts";
 import { isBrief, type Room } from "./excerpt-room.ts";
+import { namesWriterFor } from "./first-named.ts";
 import type { QuotedRequest } from "./keep-requests.ts";
 import { estimateTokens } from "./long-lines.ts";
 import type { RenderedChoice } from "./render-choice.ts";
@@ -33,10 +34,12 @@ export interface Digest {
   textFor(rendered: RenderedChoice, quoted: readonly QuotedRequest[], tokens: number): string;
 }
 
+/** With `coherence`, the text also says where names come from, until it explains that share of the references in the view. */
 export function digestOf(
   conversation: VisibleConversation,
   room: Room,
   acts: readonly Act[],
+  coherence?: number,
 ): Digest {
   const { hasArchive, prepared, summary, ownTools } = conversation;
   const noticeIn = (form: "usual" | "with a story"): string =>
@@ -49,6 +52,7 @@ export function digestOf(
   const isStoryless = isTalk(conversation) && prepared === undefined;
   const rules = rulesOf(conversation, room.headLength);
   const earlier = summaryBody(summary);
+  const namesFor = namesWriterFor(conversation, room.headLength);
   return {
     textFor: (rendered, quoted, tokens) => {
       if (isStoryless && earlier === undefined) return `[${notice}]`;
@@ -70,7 +74,12 @@ export function digestOf(
         earlier,
         prepared,
       });
-      return story === "" ? `[${notice}]` : `[${noticeIn("with a story")}\n${story}]`;
+      const names =
+        coherence === undefined || coherence === 0 || isBrief(room)
+          ? ""
+          : namesFor({ rendered, story, coherence, roomTokens: room.tokens });
+      const lines = [story, names].filter((some) => some !== "").join("\n");
+      return lines === "" ? `[${notice}]` : `[${noticeIn("with a story")}\n${lines}]`;
     },
   };
 }

@@ -3,6 +3,9 @@
 import { withoutHandles } from "../../message/handle.ts";
 import { type Item, parseSummary, type Section } from "../summary/format.ts";
 
+/** The title of the lines that say where names come from. They are about one view, so they are not part of later stories. */
+export const namesTitle = "Names";
+
 /** By their titles. Stories of older versions have another title for answered requests. */
 const ownSections: ReadonlyMap<string, Section> = new Map([
   ["Rules", "Rules"],
@@ -23,9 +26,14 @@ export function readStory(story: string): {
   const own: OpenItem[] = [];
   const rest: string[] = [];
   let section: Section | undefined;
+  let isAboutView = false;
   for (const line of withoutHandles(story).split("\n")) {
     const [, title] = /^## (\w+)$/.exec(line) ?? [];
-    if (title !== undefined) section = ownSections.get(title);
+    if (title !== undefined) {
+      section = ownSections.get(title);
+      isAboutView = title === namesTitle;
+    }
+    if (isAboutView) continue;
     if (section === undefined) rest.push(line);
     else if (title === undefined && line.trim() !== "") addLine(own, section, line);
   }

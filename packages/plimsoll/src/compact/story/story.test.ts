@@ -22,6 +22,13 @@ interface Telling extends Partial<Pick<StoryTask, "earlier" | "prepared" | "toke
   readonly firstNumber?: number;
 }
 
+test("the lines about where names come from are about one view, and no later story has them", () => {
+  const earlier = "## Rules\n- #0 Never push.\n## Names\n- #3 first named `tide_rate`";
+  const lines = linesOf([user("Go on.")], { earlier });
+  expect(lines.join("\n")).toContain("Never push.");
+  expect(lines.join("\n")).not.toContain("tide_rate");
+});
+
 function linesOf(messages: readonly Message[], telling: Telling = {}): readonly string[] {
   const { shown = [], quoted = {}, tokens = plenty, earlier, prepared, firstNumber = 0 } = telling;
   const seen = seenFrom(messages).messages.map((one) => ({

@@ -20,10 +20,10 @@ import {
   type Seeing,
   seenFrom,
 } from "../../../test/generate/seen.ts";
-import { simulateConversation, simulatedAreas } from "../../../test/generate/simulate.ts";
 import { AREAS } from "../../../test/generate/talks.ts";
 import type { Message, Part } from "../../message/message.ts";
 import type { Goal, Proposal, VisibleConversation } from "../../message/strategy.ts";
+import { simulateConversation, simulatedAreas } from "../../simulate/simulate.ts";
 import type { ContentTypeChunkingSettings } from "./compress-ratios.ts";
 import { contentTypeChunking } from "./content-type-chunking.ts";
 

@@ -10,10 +10,10 @@ import {
   type Seeing,
   seenFrom,
 } from "../../../test/generate/seen.ts";
-import { simulateConversation } from "../../../test/generate/simulate.ts";
 import { AREAS } from "../../../test/generate/talks.ts";
 import type { Message } from "../../message/message.ts";
 import type { Goal, Proposal, VisibleConversation } from "../../message/strategy.ts";
+import { simulateConversation } from "../../simulate/simulate.ts";
 import { createRelevance, type Relevance } from "../relevance/relevance.ts";
 import { type DiscardLowRelSettings, discardLowRel } from "./discard-low-rel.ts";
 

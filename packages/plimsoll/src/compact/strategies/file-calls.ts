@@ -8,6 +8,10 @@ export interface FileCall {
   readonly kind: "read" | "alter" | "other";
   /** Normalised paths. A file has the same path in all calls. */
   readonly files: readonly string[];
+  /** True if the call reads or writes the whole file, and not only a part of it. */
+  readonly isWhole: boolean;
+  /** True if its result contains nothing but the files. */
+  readonly isAlone: boolean;
 }
 
 const pathKeys = new Set(
@@ -22,6 +26,16 @@ const readWords = new Set("read cat view open show load fetch get".split(" "));
 const alterWords = new Set(
   "write create edit replace insert patch apply update save str".split(" "),
 );
+/** With one of these arguments, a call reads only a part of the file. */
+const rangeKeys = new Set(
+  (
+    "offset limit lines line range view_range start end start_line end_line startLine endLine line_start line_end " +
+    "first_line last_line head tail line_range page pages grep pattern max_lines"
+  ).split(" "),
+);
+/** A call with one of these verbs and one of these arguments writes the whole file. */
+const writingWords = new Set("write create save".split(" "));
+const wholeContentKeys = new Set("content contents file_text".split(" "));
 const shellWords = new Set("bash shell sh exec run terminal command execute powershell".split(" "));
 const readers = new Set("cat head tail nl sed less more bat type".split(" "));
 const maxCommandChars = 2_000;
@@ -51,12 +65,18 @@ function fileCall({ name, input }: ToolCallPart, root: string | undefined): File
   if (command !== undefined && words.some((word) => shellWords.has(word)))
     return commandCall(command, folderOf(fields), root);
   const files = pathsIn(fields).map((path) => spelling(path, folderOf(fields), root));
-  if (files.length === 0) return { kind: "other", files };
+  const isWhole = !Object.keys(fields).some((key) => rangeKeys.has(key));
+  const about = { files, isWhole, isAlone: true };
+  if (files.length === 0) return { ...about, kind: "other" };
   // Tools with several commands name the command in their arguments.
   const named = typeof fields["command"] === "string" ? [fields["command"]] : words;
   const verbs = named.flatMap((word) => word.split("_"));
-  if (verbs.some((word) => alterWords.has(word))) return { kind: "alter", files };
-  return { kind: verbs.some((word) => readWords.has(word)) ? "read" : "other", files };
+  if (verbs.some((word) => alterWords.has(word))) {
+    const hasContent = Object.keys(fields).some((key) => wholeContentKeys.has(key));
+    const isWriting = verbs.some((word) => writingWords.has(word));
+    return { ...about, kind: "alter", isWhole: isWriting && hasContent };
+  }
+  return { ...about, kind: verbs.some((word) => readWords.has(word)) ? "read" : "other" };
 }
 
 function commandOf(fields: JsonObject): string | undefined {
@@ -85,6 +105,8 @@ function pathsIn(fields: JsonObject): readonly string[] {
 }
 
 const separators = /&&|\|\||[;|\n]/;
+/** One command, after `cd` at most. */
+const aloneCommand = /^(?:\s*cd\s+[^&;|]+&&)?(.+)$/s;
 const shellWord = /"([^"]*)"|'([^']*)'|[^\s"']+/g;
 
 /** The files that commands such as `cat` read, for example in `cd a && sed -n '1,40p' b.ts | head`. */
@@ -102,7 +124,10 @@ function commandCall(
     for (const word of fileWords(verb, rest)) files.add(spelling(word, here, root));
   }
   const found = [...files].slice(0, maxFiles);
-  return { kind: found.length === 0 ? "other" : "read", files: found };
+  const [, alone] = aloneCommand.exec(command) ?? [];
+  const isAlone = alone !== undefined && !separators.test(alone) && !/[<>`$(]/.test(alone);
+  const isWhole = isAlone && /^\s*cat\s+[^-]/.test(alone);
+  return { kind: found.length === 0 ? "other" : "read", files: found, isWhole, isAlone };
 }
 
 function wordsOf(command: string): readonly string[] {
@@ -170,6 +195,24 @@ export function mentionedFiles(text: string, messages: readonly Message[]): read
   if (found.length === 0) return [];
   const root = workingFolder(messages);
   return [...new Set(found.map((path) => spelling(path, undefined, root)))];
+}
+
+const block =
+  /<((?:final_)?file(?:_content)?) path="([^"\n]{1,400})"[^>\n]*>\n?([\s\S]*?)\n?<\/\1>/g;
+
+/** The content between each pair of such tags, without the tags. */
+export function mentionedBlocks(
+  text: string,
+  messages: readonly Message[],
+): readonly { readonly file: string; readonly from: number; readonly to: number }[] {
+  if (text.search(mention) < 0) return [];
+  const root = workingFolder(messages);
+  return [...text.matchAll(block)].flatMap(({ index, 0: whole, 2: path = "", 3: content = "" }) => {
+    const end = whole.lastIndexOf("</");
+    const to = index + (whole[end - 1] === "\n" ? end - 1 : end);
+    if (content.trim() === "") return [];
+    return [{ file: spelling(path, undefined, root), from: to - content.length, to }];
+  });
 }
 
 /** For each line, whether it is between tags such as `<file_content path="a.ts">`. */

@@ -2,10 +2,10 @@
 
 import { describe, expect, test } from "vitest";
 import { applyProposals, count, HANDLE, seenFrom } from "../../../test/generate/seen.ts";
-import { simulateConversation } from "../../../test/generate/simulate.ts";
 import { AREAS } from "../../../test/generate/talks.ts";
 import { type Message, messageText } from "../../message/message.ts";
 import type { Goal, VisibleConversation } from "../../message/strategy.ts";
+import { simulateConversation } from "../../simulate/simulate.ts";
 import { freshStart } from "./fresh-start.ts";
 
 function user(text: string): Message {

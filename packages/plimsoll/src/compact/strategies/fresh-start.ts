@@ -65,6 +65,7 @@ function handover(
     tokens: Math.min(tokens, Math.floor(tokensIn(conversation, ranges) / 2)),
     count,
     ...(earlier === undefined ? {} : { earlier }),
+    prepared: conversation.prepared,
   });
   const opening = handoverText(task);
   return [

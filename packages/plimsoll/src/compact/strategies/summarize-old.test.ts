@@ -10,10 +10,10 @@ import {
   type Seeing,
   seenFrom,
 } from "../../../test/generate/seen.ts";
-import { simulateConversation, simulatedAreas } from "../../../test/generate/simulate.ts";
 import { AREAS } from "../../../test/generate/talks.ts";
 import type { Message } from "../../message/message.ts";
 import type { Goal, Proposal, VisibleConversation } from "../../message/strategy.ts";
+import { simulateConversation, simulatedAreas } from "../../simulate/simulate.ts";
 import {
   type SummarizeOldParts,
   type SummarizeOldSettings,

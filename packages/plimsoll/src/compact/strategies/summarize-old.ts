@@ -3,6 +3,7 @@
 import { messageText } from "../../message/message.ts";
 import type {
   CountTokens,
+  Goal,
   Proposal,
   Strategy,
   VisibleConversation,
@@ -55,25 +56,39 @@ const reason = "The conversation did not fit, so a summary replaced its oldest p
 export function summarizeOld(settings: SummarizeOldSettings, parts: SummarizeOldParts): Strategy {
   return {
     name: "summarize_old",
+    estimate: (conversation, goal) => {
+      const { taken, tokens } = oldPart(settings, parts, conversation, goal);
+      if (taken.size === 0) return undefined;
+      return { from: tokensIn(conversation, rangesOfUnits(conversation, taken)), to: tokens };
+    },
     propose: (conversation, goal) => {
       if (conversation.tokens <= goal.tokens) return [];
-      const room = roomForText(conversation, goal, parts.count);
-      const summary_length = Math.min(settings.summary_length ?? 300, room);
-      const old = oldUnits(settings, conversation);
-      const others = takenForGoal(conversation, old.others, {
-        ...goal,
-        textTokens: summary_length + noticeTokens,
-      });
-      if (others.size > 0) return folds(conversation, others, { ...parts, tokens: summary_length });
-      // All old units are important, so only as many are summarised as it takes to meet the limit.
-      const length = Math.min(summary_length * importantFactor, room);
-      const important = takenForGoal(conversation, old.important, {
-        tokens: goal.limitTokens,
-        textTokens: length + noticeTokens,
-      });
-      return folds(conversation, important, { ...parts, tokens: length });
+      const { taken, tokens } = oldPart(settings, parts, conversation, goal);
+      return folds(conversation, taken, { ...parts, tokens });
     },
   };
+}
+
+/** The units to summarise, and the length of the summary. */
+function oldPart(
+  settings: SummarizeOldSettings,
+  { count }: SummarizeOldParts,
+  conversation: VisibleConversation,
+  goal: Goal,
+): { readonly taken: ReadonlySet<number>; readonly tokens: number } {
+  const room = roomForText(conversation, goal, count);
+  const tokens = Math.min(settings.summary_length ?? 300, room);
+  const old = oldUnits(settings, conversation);
+  const textTokens = tokens + noticeTokens;
+  const others = takenForGoal(conversation, old.others, { ...goal, textTokens });
+  if (others.size > 0) return { taken: others, tokens };
+  // All old units are important, so only as many are summarised as it takes to meet the limit.
+  const length = Math.min(tokens * importantFactor, room);
+  const taken = takenForGoal(conversation, old.important, {
+    tokens: goal.limitTokens,
+    textTokens: length + noticeTokens,
+  });
+  return { taken, tokens: length };
 }
 
 function oldUnits(
@@ -104,7 +119,7 @@ function folds(
   );
   const names = Math.floor(Math.min(writing.tokens, size) * namesShare);
   const body = { ...writing, tokens: writing.tokens - names };
-  const written = writeSummary(conversation, messages, body, size - names);
+  const written = writtenWithin(conversation, messages, body, size - names);
   const isSummary = written.kind === "summary";
   const text = isSummary ? written.text : summaryBody(conversation.summary);
   const named = { body: text, tokens: names, count: writing.count };
@@ -127,6 +142,20 @@ function folds(
   ];
 }
 
+/** If the words of a model make the summary unfit, Plimsoll writes it without them. */
+function writtenWithin(
+  conversation: VisibleConversation,
+  messages: readonly VisibleMessage[],
+  writing: Writing,
+  size: number,
+): Written {
+  const written = writeSummary(conversation, messages, writing, size);
+  const { prepared, ...alone } = conversation;
+  return written.kind === "summary" || prepared === undefined
+    ? written
+    : writeSummary(alone, messages, writing, size);
+}
+
 type Written = { readonly kind: "summary"; readonly text: string } | { readonly kind: "unfit" };
 
 /**
@@ -134,7 +163,7 @@ type Written = { readonly kind: "summary"; readonly text: string } | { readonly 
  * and not summarised again.
  */
 function writeSummary(
-  { summary }: VisibleConversation,
+  { summary, prepared }: VisibleConversation,
   messages: readonly VisibleMessage[],
   { tokens, count, summarise: write = summarise }: Writing,
   size: number,
@@ -146,6 +175,7 @@ function writeSummary(
     tokens: Math.min(tokens, room - 1),
     count,
     ...(earlier === undefined ? {} : { earlier }),
+    ...(prepared === undefined ? {} : { prepared }),
   });
   const source = [earlier ?? "", ...messages.map(({ message }) => messageText(message))].join("\n");
   const isFit =

@@ -10,6 +10,14 @@ import { fixedUnits } from "../units/fixed-units.ts";
 import { rangesOf } from "../units/ranges.ts";
 import { type Keep, type TruncationRange, truncationRange } from "../units/truncation-range.ts";
 
+/** The section `truncate` of the configuration. */
+export interface TruncateSettings {
+  /** Truncation runs only if the strategies before it saved less than this share. */
+  readonly enough_saved?: number | undefined;
+  /** "fit" removes the oldest units until the rest fits. The others keep this much of the middle. */
+  readonly keep?: Keep | "fit" | undefined;
+}
+
 export const truncate: Strategy = {
   name: "truncate",
   isLastResort: true,

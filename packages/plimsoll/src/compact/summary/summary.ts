@@ -5,6 +5,7 @@
 
 import type { EvidenceClass } from "../../message/receipt.ts";
 import type { CountTokens } from "../../message/strategy.ts";
+import { storyTexts } from "../../text/for-models.ts";
 import {
   type Evidence,
   type Fact,
@@ -39,10 +40,27 @@ export interface SummaryTask {
   readonly count: CountTokens;
   /** The text of the earlier summary that this summary replaces. */
   readonly earlier?: string;
+  /** What a model has written about the conversation. Its lines about these messages come before all others. */
+  readonly prepared?: string | undefined;
 }
 
-export function summarise({ messages, ...task }: SummaryTask): Summary {
-  return summariseEvidence({ ...task, evidence: readEvidence(messages) });
+export function summarise({ messages, prepared, ...task }: SummaryTask): Summary {
+  const numbers = new Set(messages.map(({ number }) => number));
+  const ofModel = parseSummary(prepared ?? "")
+    .filter(({ number }) => number === undefined || numbers.has(number))
+    .toSorted((one, other) => rankOf(one) - rankOf(other) || numberOf(other) - numberOf(one));
+  return summariseEvidence({ ...task, evidence: readEvidence(messages), ofModel });
+}
+
+/** Rules first, then what only the model says: its own words, which are in backticks, its findings, and what is to do. */
+function rankOf({ section, text }: Item): number {
+  if (section === "Rules") return 0;
+  const isOwn = [storyTexts.noted(""), storyTexts.toDo("")].some((begin) => text.startsWith(begin));
+  return isOwn || text.includes("`") ? 1 : 2;
+}
+
+function numberOf({ number = 0 }: Item): number {
+  return number;
 }
 
 export interface EvidenceTask {
@@ -52,6 +70,8 @@ export interface EvidenceTask {
   readonly earlier?: string;
   /** Facts to include before all others, in this order, as long as there is room. */
   readonly first?: readonly Fact[];
+  /** Lines that a model wrote. They come right after these facts. */
+  readonly ofModel?: readonly Item[];
 }
 
 /** Share of the budget for each section. The tokens that sections do not use are spent on the items that are worth most. */
@@ -95,15 +115,16 @@ const filling: readonly Section[] = [
 const maxCandidates = 200;
 
 export function summariseEvidence(task: EvidenceTask): Summary {
-  const { evidence, tokens, count, earlier = "", first = [] } = task;
+  const { evidence, tokens, count, earlier = "", first = [], ofModel = [] } = task;
   const candidates = distinctCandidates([
+    ...ofModel.map((item) => ({ item, weight: earlierWeight(item, () => 1) })),
     ...candidatesOf(evidence),
     ...earlierCandidates(parseSummary(earlier), evidence),
   ]);
   const chosen = chooseWithin(candidates, {
     tokens,
     count,
-    first: new Map(first.map(({ text }, rank) => [plain(text), rank])),
+    first: new Map([...first, ...ofModel].map(({ text }, rank) => [plain(text), rank])),
   });
   const items = chosen.map(({ item }) => item);
   const text = formatSummary(items);

@@ -313,7 +313,7 @@ const otherRoutes: readonly Route<ApiWorld>[] = [
     path: "/events",
     who: "token",
     about:
-      "A stream of server-sent events. `Last-Event-ID` continues after that event. A compaction sends a `context-breaking-update` (`{ phase, progress, message, priority? }`) for each phase that it enters (there are nine). These events have no id and are not repeated.",
+      "A stream of server-sent events. `Last-Event-ID` continues after that event. A compaction sends a `context-breaking-update` (`{ phase, progress, message, priority? }`) for each phase that it enters (there are nine, and `failed` for a compaction that does not help). `settings-changed` tells the owner that settings were saved. These events have no id and are not repeated.",
     query: z.strictObject({ session }),
     reply: "own",
     handle: async ({ world: { engine, closing }, request, response, caller, query }) => {

@@ -11,13 +11,7 @@ import { recordError, reportDegraded } from "../log/report.ts";
 import { markOf } from "../log/view.ts";
 import type { Compaction } from "./compaction.ts";
 import { reselectTools } from "./defer-tools.ts";
-import {
-  type Fitted,
-  type FitWorld,
-  fitted,
-  type LastResortWorld,
-  lastResort,
-} from "./last-resort.ts";
+import { type Fitted, type FitWorld, fitted, lastResort } from "./last-resort.ts";
 import { type Compacting, makeSmaller, progressScaleOf, type Tried } from "./make-smaller.ts";
 import { type CompactionReport, type ReportWorld, reportCompaction } from "./report-compaction.ts";
 import { commitCompaction } from "./run-strategies.ts";
@@ -54,6 +48,7 @@ export async function compactTurn(
   // sent.
   if (verdict.kind === "refuse") {
     remember(draft.branch, { kind: "wishes-taken" });
+    await reportFailed(world, draft, { start, sized: compaction.sized, compacting });
     return lastResort(world, draft, compaction.sized, compacted);
   }
   world.closing.throwIfAborted();
@@ -61,6 +56,7 @@ export async function compactTurn(
   remember(draft.branch, { kind: "wishes-taken" });
   if ((await commitCompaction(world, draft, compaction)) === "unsaved") {
     reportDegraded(draft, "view", "the store could not keep the content that would be removed");
+    await reportFailed(world, draft, { start, sized: start, compacting });
     return lastResort(world, draft, start, { before, guard, isOurs: true });
   }
   await recordMade(world, draft, { ...tried, compaction }, { compacting, start, startedAt });
@@ -73,9 +69,24 @@ export async function compactTurn(
   });
 }
 
+/** The compaction ends here, and its view is not used. */
+async function reportFailed(
+  world: FitWorld,
+  draft: Draft,
+  {
+    start,
+    sized,
+    compacting,
+  }: { readonly start: Sized; readonly sized: Sized; readonly compacting: Compacting },
+): Promise<void> {
+  const { limit, scale } = progressScaleOf(start, compacting);
+  const tokens = shownTokens(sized.measured.total, scale);
+  await world.watch?.(draft, { phase: "failed", tokens, limit, isSame: sized === start });
+}
+
 /** Called if nothing can be removed. Remembers the size of the request, so that Plimsoll does not try again at once. */
-function withNothingFound(
-  world: LastResortWorld,
+async function withNothingFound(
+  world: FitWorld,
   draft: Draft,
   start: Sized,
   { tried, compacting }: { readonly tried: Tried; readonly compacting: Compacting },
@@ -84,6 +95,7 @@ function withNothingFound(
   remember(draft.branch, { kind: "wishes-taken" });
   remember(draft.branch, { kind: "exhausted", tokens: before.projection.tokens });
   const isOurs = tried.compaction.failures.length > 0;
+  await reportFailed(world, draft, { start, sized: start, compacting });
   if (tried.start === undefined) return lastResort(world, draft, start, { before, guard, isOurs });
   const left = assessView(world, draft, tried.start, guard);
   return lastResort(world, draft, tried.start, { before: left, guard, isOurs });

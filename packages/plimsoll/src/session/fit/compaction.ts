@@ -22,6 +22,10 @@ export interface CompactionWorld extends Validator {
   /** Names of tools and commands that change something, in addition to those that Plimsoll knows. */
   readonly effects?: OwnEffects | undefined;
   readonly usesLearnedWeights?: boolean | undefined;
+  /** Truncation does not run if the strategies before it saved this share of the request. Default: 0.3. */
+  readonly enoughSaved?: number | undefined;
+  /** The configured coherence of views. Default: that of the goal. */
+  readonly coherence?: number | undefined;
   readonly store: Pick<Store, "clientSpellingSizes">;
   /** Makes receipts outside this thread. If absent, they are made in this thread. */
   readonly makeReceipt?: (work: ReceiptWork) => Promise<Receipt>;

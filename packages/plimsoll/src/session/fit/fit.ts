@@ -87,7 +87,7 @@ export async function fitTurn(world: FitWorld, draft: Draft): Promise<Fitted> {
   const timing = isStuck(draft, guard, before)
     ? waits
     : timingOf(world, draft, start, { guard, before });
-  if (timing.kind === "wait") return settle(world, draft, start, before);
+  if (timing.kind === "wait") return settle(world, draft, start, { guard, before });
   const most = mostOf(timing);
   return compactTurn(world, draft, start, { guard, before, isOverMedia: false, timing, ...most });
 }
@@ -241,6 +241,18 @@ function hasTooMuchMedia({ targets: [{ media }] }: Draft, sized: Sized): boolean
   return sized.media > media.maxCount || (sized.media > 0 && sized.bytes > media.maxBytes);
 }
 
+/** Share of the warning threshold from which a model writes its summary, if compaction begins at that threshold. */
+const nearLimit = 0.75;
+
+/** With a limit of its own, an agent's compaction begins where others are warned. So the model is asked earlier. */
+function isNearLimit({ own, thresholds }: Guard, verdict: AssessedView["verdict"]): boolean {
+  return (
+    own.agentLimit !== undefined &&
+    verdict.kind === "fits" &&
+    verdict.filled >= thresholds.warn * nearLimit
+  );
+}
+
 /**
  * Called if the request is sent as it is. If it is above the warning threshold, Plimsoll warns the model, once each time that the
  * threshold is crossed.
@@ -249,13 +261,13 @@ async function settle(
   world: FitWorld,
   draft: Draft,
   start: Sized,
-  before: AssessedView,
+  { guard, before }: { readonly guard: Guard; readonly before: AssessedView },
 ): Promise<Fitted> {
   const { verdict } = before;
   const isWarning = verdict.kind === "fits" && verdict.isWarning;
   const [target] = draft.targets;
   const plain = { ...before, sized: start, target, outcome: outcomeOf(start) };
-  const due = isWarning ? { summaryDue: start } : {};
+  const due = isWarning || isNearLimit(guard, verdict) ? { summaryDue: start } : {};
   // This one request must contain all tools, so its size says nothing about later requests.
   const isOnce = start.view.tools !== undefined && offerIn(draft) === undefined;
   const isQuiet =
@@ -265,7 +277,6 @@ async function settle(
   if (!isWarning || isQuiet || isWarned(draft, start) || isBegun(draft))
     return { ...fitted(draft, plain), ...due };
   reportWarning(draft, verdict.filled, before.limit);
-  const guard = guardOf(world, draft);
   const isRoomy = (sized: Sized): boolean =>
     before.projection.tokens + addedTokens(before, start, sized) <= before.limit;
   const noted = await addNote(world, draft, start, { filled: verdict.filled, isRoomy });

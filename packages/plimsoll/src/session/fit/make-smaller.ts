@@ -31,7 +31,7 @@ import type { Target } from "../measure/target.ts";
 import type { Compaction, CompactionWorld, ProgressScale } from "./compaction.ts";
 import type { FitWorld } from "./last-resort.ts";
 import { offloadLast } from "./offload-fresh-results.ts";
-import { compact } from "./run-strategies.ts";
+import { areaOf, compact } from "./run-strategies.ts";
 import { type Timing, usualGoal } from "./when-to-compact.ts";
 import { type Afresh, type AfreshWhy, afreshDue } from "./when-to-recover.ts";
 
@@ -45,6 +45,8 @@ const thrash = { freedShare: 0.1, turns: 3 };
 const deeper = 0.7;
 /** When Plimsoll hides results, it hides only enough to make room for an answer of this many tokens. */
 const answerRoom = 2 * answerTokensMin;
+/** The coherence that a view should have if its agent has a limit of its own: such limits are for small models. */
+const usualCoherence = 0.85;
 /** The deepest level of the chain. After this level, only a fresh start is left to try. */
 const deepestLevel = 2;
 
@@ -263,7 +265,9 @@ async function startAfresh(
   const goal = { ...goalOf(draft, start, compacting, 0), tokens: 0, floorTokens: 0 };
   const progressScale = progressScaleOf(start, compacting);
   const { tokens } = compacting.before.projection;
-  await world.watch?.(draft, { phase: "recovery", tokens, limit: progressScale.limit });
+  const { limit } = progressScale;
+  const area = await areaOf(world, draft, start);
+  await world.watch?.(draft, { phase: "recovery", tokens, limit, ...area });
   const strategies = recoveryStrategies(world, afresh.reason, draft.branch.memory.task);
   const compaction = await compact(world, { draft, start, strategies, goal, progressScale });
   return { compaction, outcome: "recovered", level: 0, afresh };
@@ -306,7 +310,7 @@ function goalOf(
   compacting: Compacting,
   level: number,
 ): Goal {
-  const { before, mostTokens = Number.POSITIVE_INFINITY } = compacting;
+  const { guard, before, mostTokens = Number.POSITIVE_INFINITY } = compacting;
   const limit = Math.floor(inOwnTokens(before.limit, scaleOf(start, before)));
   const head = headOf(start, before);
   const usual = Math.min(mostTokens, usualGoal(limit, head));
@@ -316,6 +320,7 @@ function goalOf(
     limitTokens: Math.min(limit, mostTokens),
     tokens,
     floorTokens: Math.floor(tokens * shallowest),
+    ...(guard.own.agentLimit === undefined ? {} : { coherence: usualCoherence }),
     ...mediaGoal(target, compacting),
   };
 }

@@ -1,9 +1,10 @@
 /**
- * Reports the progress of a running compaction to observers, in nine phases. These events are not stored. A separate, stored
+ * Reports the progress of a running compaction to observers, in nine phases and a tenth for a failure. These events are not stored. A separate, stored
  * event reports the result.
  */
 
 import { setImmediate as nextTick } from "node:timers/promises";
+import { BoundedMap } from "../../bounds/bounded-map.ts";
 import type { CompactionPhase, ContextBreakingUpdateEvent } from "../../message/event.ts";
 import { messageText } from "../../message/message.ts";
 import type { VisibleConversation } from "../../message/strategy.ts";
@@ -17,11 +18,11 @@ export interface PhaseReport {
   /** Size of the request. All figures of a report are in the provider's tokens. */
   readonly tokens: number;
   readonly limit: number;
-  /** The size that the compaction aims for. */
-  readonly goal?: number;
+  /** The part that the strategy would replace, and about the size of what takes its place. */
+  readonly estimate?: { readonly from: number; readonly to: number } | undefined;
   readonly strategy?: string;
   readonly priority?: ContextBreakingUpdateEvent["priority"];
-  /** Whether the compaction has ended without removing anything. */
+  /** Whether a failed compaction has removed nothing. */
   readonly isSame?: boolean;
   /** Whether a person asked for the compaction. */
   readonly isByHand?: boolean;
@@ -30,9 +31,17 @@ export interface PhaseReport {
 /** Contract: resolves once the report has been written out, so that long work afterwards does not delay the report. */
 export type WatchPhases = (draft: Draft, report: PhaseReport) => Promise<void>;
 
+/** Number of turns whose priority area is remembered, so that every later phase of the turn has it too. */
+const turnsMost = 256;
+
 export function createPhaseWatch(bus: Pick<EventBus, "emit">, now: () => number): WatchPhases {
+  const areas = new BoundedMap<string, NonNullable<PhaseReport["priority"]>>({
+    entries: turnsMost,
+  });
   return async ({ log, branch, turn }, report) => {
-    const { phase, tokens, limit, strategy, priority } = report;
+    const { phase, tokens, limit, strategy } = report;
+    if (report.priority !== undefined) areas.set(turn.id, report.priority);
+    const priority = areas.get(turn.id);
     const share = Math.round((tokens / Math.max(1, limit)) * 100);
     bus.emit({
       tenant: log.record.tenant,
@@ -59,6 +68,7 @@ export function createPhaseWatch(bus: Pick<EventBus, "emit">, now: () => number)
 /** The phase that is reported while a strategy runs. Undefined if there is none for this strategy. */
 export function phaseOf(strategy: string): CompactionPhase | undefined {
   if (strategy.startsWith("hybrid:")) return "hybrid";
+  if (strategy.startsWith("truncate_")) return "discard-low-rel";
   return phases.get(strategy);
 }
 
@@ -69,6 +79,7 @@ const phases: ReadonlyMap<string, CompactionPhase> = new Map([
   ["discard_low_rel", "discard-low-rel"],
   ["offload_results", "content-chunking"],
   ["media_to_handles", "content-chunking"],
+  ["older_copies", "content-chunking"],
   ["duplicate_reads", "content-chunking"],
   ["excerpt", "hybrid"],
   ["truncate", "discard-low-rel"],
@@ -77,6 +88,7 @@ const phases: ReadonlyMap<string, CompactionPhase> = new Map([
 const ofStrategies: ReadonlyMap<string, string> = new Map([
   ["offload_results", "Replacing answered results with handles…"],
   ["media_to_handles", "Replacing old images and documents with handles…"],
+  ["older_copies", "Replacing older copies of files with handles…"],
   ["duplicate_reads", "Replacing repeated reads with a pointer to the newest…"],
   ["excerpt", "Choosing the lines that later turns need…"],
   ["truncate", "Cutting the oldest units…"],
@@ -86,19 +98,19 @@ function sentenceFor({
   phase,
   tokens,
   limit,
-  goal,
+  estimate,
   strategy = "",
   isSame = false,
   isByHand = false,
 }: PhaseReport): string {
-  const own = ofStrategies.get(strategy);
+  const own = ofStrategies.get(strategy.startsWith("truncate_") ? "truncate" : strategy);
   if (own !== undefined) return own;
   const filled = `${grouped(tokens)} / ${grouped(limit)} tokens`;
   switch (phase) {
     case "detection":
       return "Checking context length…";
     case "summarize-old":
-      return `Summarizing old context…${goal === undefined ? "" : ` (est. ${short(tokens)} → ${short(goal)} tokens)`}`;
+      return `Summarizing old context…${estimate === undefined ? "" : ` (est. ${short(estimate.from)} → ${short(estimate.to)} tokens)`}`;
     case "prioritize-recent":
       return "Prioritizing P1 units & recent messages…";
     case "content-chunking":
@@ -108,7 +120,9 @@ function sentenceFor({
     case "hybrid":
       return "Applying hybrid compression…";
     case "success":
-      return isSame ? `Nothing was removed: ${filled}` : `Context reduced to ${filled}`;
+      return `Context reduced to ${filled}`;
+    case "failed":
+      return isSame ? `Nothing was removed: ${filled}` : `It still does not fit: ${filled}`;
     case "recovery":
       return isByHand
         ? "Starting a fresh conversation…"

@@ -7,6 +7,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
 import { eventually, within } from "../../../test/harness/waiting.ts";
+import type { Config } from "../../config/schema.ts";
 import { type Engine, openEngine } from "../../engine.ts";
 import type { SummaryPreparedEvent } from "../../message/event.ts";
 import { receiptsOf } from "../inspect/receipts.ts";
@@ -70,7 +71,16 @@ function saying(content: string): (response: ServerResponse) => void {
 const KEY = "PLIMSOLL_TEST_SUMMARISER_KEY";
 process.env[KEY] = "secret-of-the-test";
 
-async function withSummariser(baseUrl: string | undefined, timeoutMs = 1_000): Promise<Engine> {
+interface Wish {
+  readonly timeoutMs?: number;
+  readonly provider?: "compatible" | "gemini";
+  readonly contextConfig?: Config["context_config"];
+}
+
+async function withSummariser(
+  baseUrl: string | undefined,
+  { timeoutMs = 1_000, provider: name = "compatible", contextConfig }: Wish = {},
+): Promise<Engine> {
   const small = {
     contextWindow: 7_000,
     maxOutputTokens: 500,
@@ -81,11 +91,12 @@ async function withSummariser(baseUrl: string | undefined, timeoutMs = 1_000): P
     store: "memory",
     config: {
       providers: { anthropic: { models: { small } } },
+      ...(contextConfig === undefined ? {} : { context_config: contextConfig }),
       ...(baseUrl === undefined
         ? {}
         : {
             summariser: {
-              provider: "compatible",
+              provider: name,
               model: "tiny",
               baseUrl,
               apiKeyEnv: KEY,
@@ -196,6 +207,67 @@ describe("a model that answers", () => {
     expect(compacted.outcome.tokensAfter).toBeLessThanOrEqual(6_000);
   });
 
+  /** Document A's chain, and each of its strategies that summarises. */
+  test.each([
+    ["the document's chain", ["summarize_old", "prioritize_recent", "discard_low_rel", "hybrid"]],
+    ["summarize_old alone", ["summarize_old"]],
+    ["hybrid alone", ["hybrid"]],
+  ] as const)("%s uses what the model wrote", async (_, order) => {
+    const { url, asked } = await provider(saying(honest));
+    const contextConfig = { breaking_strategy: { chain_order: [...order] } };
+    const plimsoll = await withSummariser(url, { contextConfig });
+    const talk = new Talk(await plimsoll.session());
+    await talk.until(isWarned);
+    await eventually(5_000, "a question", async () => asked[0]);
+    await nextEvent(plimsoll, talk.session.id);
+    const compacted = await talk.until(isCompacted);
+    expect(textOf(compacted)).toContain("noted: The weather in week 2 was mild.");
+    expect(textOf(compacted)).toContain("`The weather was mild and grey in week 8.`");
+    expect(textOf(compacted)).toContain(rule);
+  });
+
+  test("a fresh start uses what the model wrote", async () => {
+    const { url, asked } = await provider(saying(honest));
+    const plimsoll = await withSummariser(url);
+    const talk = new Talk(await plimsoll.session());
+    await talk.until(isWarned);
+    await eventually(5_000, "a question", async () => asked[0]);
+    await nextEvent(plimsoll, talk.session.id);
+    await talk.session.reset();
+    expect(textOf(await talk.say())).toContain("`The weather was mild and grey in week 8.`");
+  });
+
+  test("an agent with a limit is compacted at the warning, so its model is asked before that", async () => {
+    const { url, asked } = await provider(saying(honest));
+    const contextConfig = {
+      per_agent: { Coding: 5_000 },
+      breaking_strategy: { chain_order: ["summarize_old" as const] },
+    };
+    const plimsoll = await withSummariser(url, { contextConfig });
+    const talk = new Talk(await plimsoll.session({ agent: "Coding" }));
+    await talk.until(({ outcome }) => outcome.tokensAfter > 5_000 * 0.6);
+    await eventually(5_000, "a question", async () => asked[0]);
+    await nextEvent(plimsoll, talk.session.id);
+    const compacted = await talk.until(isCompacted);
+    expect(textOf(compacted)).toContain("noted: The weather in week 2 was mild.");
+  });
+
+  test("Gemini writes the summary too", async () => {
+    const parts = [{ text: honest }];
+    const { url, asked } = await provider((response) => {
+      response.writeHead(200, { "content-type": "application/json" });
+      const candidates = [{ content: { role: "model", parts }, finishReason: "STOP" }];
+      response.end(JSON.stringify({ candidates, usageMetadata: { promptTokenCount: 900 } }));
+    });
+    const plimsoll = await withSummariser(url, { provider: "gemini" });
+    const talk = new Talk(await plimsoll.session());
+    await talk.until(isWarned);
+    await eventually(5_000, "a question", async () => asked[0]);
+    expect(asked[0]?.headers["x-goog-api-key"]).toBe("secret-of-the-test");
+    await nextEvent(plimsoll, talk.session.id);
+    expect(textOf(await talk.until(isCompacted))).toContain("The weather was mild and grey");
+  });
+
   test("for the next compaction it is asked again, and told what was said before", async () => {
     const { url, asked } = await provider(saying(honest));
     const plimsoll = await withSummariser(url);
@@ -256,7 +328,7 @@ describe("a model that is no help", () => {
 
   test("one that never answers holds up no receipt, and not the end of the program", async () => {
     const { url, asked } = await provider(() => undefined);
-    const plimsoll = await withSummariser(url, 60_000);
+    const plimsoll = await withSummariser(url, { timeoutMs: 60_000 });
     const talk = new Talk(await plimsoll.session());
     await talk.until(isWarned);
     await eventually(5_000, "a question", async () => asked[0]);

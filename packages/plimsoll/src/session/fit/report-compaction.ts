@@ -1,12 +1,13 @@
 /** Reports a finished compaction in an event with a receipt. The receipt is made after the request has been sent. */
 
+import { setImmediate as nextTick } from "node:timers/promises";
 import type { VisibleText } from "../../compact/evidence/coherence.ts";
 import { type ReceiptWork, receiptFrom } from "../../compact/evidence/receipt-work.ts";
-import { type Message, messageText } from "../../message/message.ts";
+import { messageText } from "../../message/message.ts";
 import type { Receipt } from "../../message/receipt.ts";
 import type { VisibleConversation } from "../../message/strategy.ts";
 import type { Worth } from "../../prompt/compaction-payoff.ts";
-import { readVisible } from "../draft/conversation-for-strategies.ts";
+import { decoded, readVisible } from "../draft/conversation-for-strategies.ts";
 import type { Draft, Sized } from "../draft/draft.ts";
 import { announce } from "../log/append.ts";
 import type { LogSaver } from "../log/save.ts";
@@ -67,7 +68,7 @@ export async function receiptOf(
   const { conversation: after } = await readVisible(world, draft, sized);
   const make = world.makeReceipt ?? (async (work: ReceiptWork) => receiptFrom(work));
   return make({
-    before: before.messages.map(readable),
+    before: await loggedMessages(draft),
     visibleBefore: visibleTexts(before),
     visibleAfter: [...visibleTexts(after), ...ownTexts(draft, sized)],
     figures: {
@@ -83,10 +84,29 @@ export async function receiptOf(
 /** How many characters of each text are read for the receipt. This is about as much as a person would look at. */
 const longestText = 65_536;
 
-function readable({ message, number }: VisibleConversation["messages"][number]): {
-  readonly message: Message;
-  readonly number: number;
-} {
+/** Characters that are read of the whole conversation, newest messages first. Older facts are no longer counted beyond that. */
+const longestLog = 8_000_000;
+/** After this many messages, Plimsoll lets other work run. */
+const messagesPerTick = 500;
+
+type NumberedMessage = ReceiptWork["before"][number];
+
+/** The conversation as it came, in order. */
+async function loggedMessages({ path, wire }: Draft): Promise<readonly NumberedMessage[]> {
+  await path.load();
+  const messages: NumberedMessage[] = [];
+  let left = longestLog;
+  for (let index = path.length - 1; index >= 0 && left > 0; index--) {
+    const message = decoded(wire, path.contentAt(index));
+    if (index > 0 && index % messagesPerTick === 0) await nextTick();
+    if (message === undefined) continue;
+    messages.push(readable({ message, number: path.seqAt(index) ?? index }));
+    left -= messageText(message).length;
+  }
+  return messages.toReversed();
+}
+
+function readable({ message, number }: NumberedMessage): NumberedMessage {
   const parts = message.parts.map((part) => {
     if (part.kind === "text") return { ...part, text: part.text.slice(0, longestText) };
     if (part.kind !== "tool-result") return part;

@@ -18,12 +18,14 @@ import { type Candidate, editOn, propose } from "../draft/propose-edits.ts";
 import { commitEdits, type EditStore } from "../log/edits.ts";
 import { anchoredTogether } from "../log/path.ts";
 import type { Saved } from "../log/save.ts";
-import type { Compaction, CompactionTask, CompactionWorld } from "./compaction.ts";
+import type { Compaction, CompactionTask, CompactionWorld, ProgressScale } from "./compaction.ts";
 import { withoutLookups } from "./drop-lookups.ts";
 import { editMakingFor, type MadeEdits, makeEdits } from "./edits-from-proposals.ts";
 import { highestArea, type PhaseReport, phaseOf } from "./phases.ts";
 
-export async function compact(world: CompactionWorld, task: CompactionTask): Promise<Compaction> {
+export async function compact(world: CompactionWorld, asked: CompactionTask): Promise<Compaction> {
+  const { coherence } = world;
+  const task = coherence === undefined ? asked : { ...asked, goal: { ...asked.goal, coherence } };
   const announce = announcer(world, task);
   await world.prepareCount();
   let state = await withoutLookups(world, task, {
@@ -37,7 +39,7 @@ export async function compact(world: CompactionWorld, task: CompactionTask): Pro
   for (const strategy of task.strategies) {
     world.closing?.throwIfAborted();
     const isMet = state.sized.measured.total <= task.goal.tokens && task.goal.media === undefined;
-    if (isMet || (strategy.isLastResort && isEnough(task, state.sized))) break;
+    if (isMet || (strategy.isLastResort && isEnough(task, state.sized, world))) break;
     state = await tryStrategy(world, task, { strategy, announce }, state);
   }
   return { ...state, edits: anchoredTogether(task.draft, state.edits) };
@@ -49,9 +51,13 @@ export async function compact(world: CompactionWorld, task: CompactionTask): Pro
  */
 const enough = { savedShare: 0.3, filledShare: 0.8 };
 
-function isEnough({ start, goal }: CompactionTask, { measured }: Sized): boolean {
+function isEnough(
+  { start, goal }: CompactionTask,
+  { measured }: Sized,
+  { enoughSaved = enough.savedShare }: Pick<CompactionWorld, "enoughSaved">,
+): boolean {
   const saved = 1 - measured.total / Math.max(1, start.measured.total);
-  return saved >= enough.savedShare && measured.total <= goal.limitTokens * enough.filledShare;
+  return saved >= enoughSaved && measured.total <= goal.limitTokens * enough.filledShare;
 }
 
 async function tryStrategy(
@@ -114,11 +120,29 @@ function announcer(
       phase,
       tokens: shownTokens(sized.measured.total, progressScale.scale),
       limit: progressScale.limit,
-      goal: shownTokens(goal.tokens, progressScale.scale),
+      estimate: estimateOf(strategy.estimate?.(conversation, goal), progressScale),
       strategy: strategy.name,
       ...named,
     });
   };
+}
+
+function estimateOf(
+  estimate: ReturnType<NonNullable<Strategy["estimate"]>>,
+  { scale }: ProgressScale,
+): PhaseReport["estimate"] {
+  if (estimate === undefined) return undefined;
+  return { from: shownTokens(estimate.from, scale), to: shownTokens(estimate.to, scale) };
+}
+
+/** The most important area of a view, for the phases that no strategy announces. */
+export async function areaOf(
+  world: CompactionWorld,
+  draft: Draft,
+  sized: Sized,
+): Promise<Pick<PhaseReport, "priority">> {
+  if (world.watch === undefined || world.areas.length === 0) return {};
+  return namedArea((await readVisible(world, draft, sized)).conversation, world.areas);
 }
 
 function namedArea(

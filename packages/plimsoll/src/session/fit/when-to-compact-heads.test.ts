@@ -94,7 +94,8 @@ async function afterPause(scene: Scene): Promise<Seen> {
       },
     });
     if (at === turns) {
-      if (outcome === "compacted") await vi.waitFor(() => expect(reasons).toHaveLength(1));
+      if (outcome === "compacted")
+        await vi.waitFor(() => expect(reasons).toHaveLength(1), { timeout: 10_000 });
       await plimsoll.close();
       return { outcome, isTried: tries > 0, reasons, left };
     }

@@ -1,5 +1,4 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { simulateConversation } from "../../../test/generate/simulate.ts";
 import type { Config } from "../../config/schema.ts";
 import { type Engine, openEngine } from "../../engine.ts";
 import type { CompactionEndEvent } from "../../message/event.ts";
@@ -11,6 +10,7 @@ import { priceListOf } from "../../prompt/prices.ts";
 import { recordingOf } from "../../replay/recording.ts";
 import { replayAll } from "../../replay/replay.ts";
 import { scriptOf } from "../../replay/turns.ts";
+import { simulateConversation } from "../../simulate/simulate.ts";
 import { wires } from "../../wire/wires.ts";
 
 const limitTokens = 10_000;

@@ -64,7 +64,7 @@ export async function appendPending(
 }
 
 /** The messages of the model at the end of the conversation so far. */
-function lastAnswer({
+export function lastAnswer({
   sentMessages,
   wire,
 }: Pick<SessionState, "sentMessages" | "wire">): readonly Message[] {

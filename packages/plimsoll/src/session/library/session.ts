@@ -32,6 +32,7 @@ import {
 import type { TurnContext } from "../turn/context.ts";
 import { type AnsweredCall, answerCall } from "./answer-call.ts";
 import { resume, takeAnswer } from "./conversation.ts";
+import { fills, type SessionFilling } from "./filling.ts";
 import { type PrepareWorld, prepare, type WireOfProvider } from "./prepare.ts";
 import { type PrepareOptions, readRejection } from "./prepared-request.ts";
 import type { PreparedTurn, SessionState } from "./state.ts";
@@ -45,7 +46,7 @@ import {
 export type { WireOfProvider } from "./prepare.ts";
 
 /** Contract: one call at a time. Appended messages are stored with the next commit. */
-export interface Session {
+export interface Session extends SessionFilling {
   /** Changes only if the session was deleted: its conversation then goes on in a new session. */
   readonly id: string;
   /** Appends a message in any wire format or in Plimsoll's neutral form. The tag says how important it is, or what it contains. */
@@ -146,6 +147,8 @@ export function createSession(
       return answerCall(context, { draft, budget, compact, findTools }, call);
     },
     toolBudget: budget.publicApi,
+    shouldCompact: (threshold) => fills(context, state, threshold),
+    impact: (view) => steering.impact(state.log.record.id, view === undefined ? {} : { view }),
     ...byHand(steering, () => state.log.record.id),
     on: (type, handler) =>
       context.bus.subscribe(({ event }) => {

@@ -12,7 +12,7 @@ import type { Compaction } from "../fit/compaction.ts";
 import { recoveryStrategies } from "../fit/make-smaller.ts";
 import type { PhaseReport } from "../fit/phases.ts";
 import { type ReportWorld, reportCompaction } from "../fit/report-compaction.ts";
-import { commitCompaction, compact } from "../fit/run-strategies.ts";
+import { areaOf, commitCompaction, compact } from "../fit/run-strategies.ts";
 import { usualGoal } from "../fit/when-to-compact.ts";
 import { announce } from "../log/append.ts";
 import type { EditStore } from "../log/edits.ts";
@@ -181,7 +181,13 @@ async function applyNow(
     limit,
   });
   const startedAt = context.now();
-  await context.watch?.(draft, { phase: options.begins, ...figuresOf(start), isByHand: true });
+  const area = await areaOf(context, draft, start);
+  await context.watch?.(draft, {
+    phase: options.begins,
+    ...figuresOf(start),
+    isByHand: true,
+    ...area,
+  });
   const compaction = await compact(context, {
     draft,
     start,
@@ -191,7 +197,7 @@ async function applyNow(
   });
   const failure = await keep(context, draft, compaction);
   if (failure !== undefined) {
-    await context.watch?.(draft, { phase: "success", ...figuresOf(start), isSame: true });
+    await context.watch?.(draft, { phase: "failed", ...figuresOf(start), isSame: true });
     throw failure;
   }
   rememberSize(place, shown(compaction.sized.measured.total));
@@ -199,7 +205,6 @@ async function applyNow(
   await context.watch?.(draft, {
     phase: options.begins === "recovery" ? "handover" : "success",
     ...figuresOf(compaction.sized),
-    isSame: false,
   });
   reportCompaction(context, draft, compaction, {
     reason: options.reason,

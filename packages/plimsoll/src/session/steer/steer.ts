@@ -31,6 +31,7 @@ import {
   storedDraft,
 } from "./draft-from-store.ts";
 import { type Forked, type ForkPoint, forkSession } from "./fork.ts";
+import { type Impact, impactOf } from "./impact.ts";
 import { checkRoom, type SteeredSize } from "./room.ts";
 import { type TagWish, tagMessage } from "./tag.ts";
 import { diffViews, type ViewDiff } from "./view-diff.ts";
@@ -95,6 +96,11 @@ export interface Steering {
     session: string,
     points: { readonly from: RestorePoint; readonly to?: RestorePoint; readonly branch?: string },
   ): Promise<ViewDiff>;
+  /** What the edits of a view save. Default: the current view. */
+  impact(
+    session: string,
+    options: { readonly view?: RestorePoint; readonly branch?: string },
+  ): Promise<Impact>;
   checkpoints(session: string): Promise<readonly Checkpoint[]>;
 }
 
@@ -176,6 +182,16 @@ export function createSteering(context: SteerContext): Steering {
       }),
     fork: (session, { branch, ...point }) =>
       one(session, async () => forkSession(context, await at(session, branch), point)),
+    ...looking(context, at),
+  };
+}
+
+/** What only looks at a session, and changes nothing. */
+function looking(
+  context: SteerContext,
+  at: (session: string, branch?: string) => Promise<Place>,
+): Pick<Steering, "view" | "diff" | "impact" | "checkpoints"> {
+  return {
     view: async (session, branch) => {
       const place = await at(session, branch);
       return { ...(await readableView(context, place)), ...(await sizeNow(context, place)) };
@@ -187,6 +203,12 @@ export function createSteering(context: SteerContext): Steering {
         from: seqOf(edits, from),
         to: to === undefined ? (edits.at(-1)?.seq ?? 0) : seqOf(edits, to),
       });
+    },
+    impact: async (session, { view, branch }) => {
+      const place = await at(session, branch);
+      const edits = editsOn(place);
+      const seq = view === undefined ? (edits.at(-1)?.seq ?? 0) : seqOf(edits, view);
+      return impactOf(context, place, seq);
     },
     checkpoints: async (session) => checkpointsOf((await at(session)).log.edits),
   };

@@ -3,12 +3,12 @@
 import { Worker } from "node:worker_threads";
 import { afterEach, expect, test } from "vitest";
 import { seenFrom } from "../../../test/generate/seen.ts";
-import { simulateConversation } from "../../../test/generate/simulate.ts";
 import { receiptFrom } from "../../compact/evidence/receipt-work.ts";
 import { makeExcerpt } from "../../compact/excerpt/excerpt.ts";
 import { openEngine } from "../../engine.ts";
 import { type Message, messageText } from "../../message/message.ts";
 import type { Goal, Proposal, VisibleConversation } from "../../message/strategy.ts";
+import { simulateConversation } from "../../simulate/simulate.ts";
 import { newViolations } from "../../wire/validate/validate.ts";
 import { wires } from "../../wire/wires.ts";
 import type { ToThread } from "../../workers/thread.ts";

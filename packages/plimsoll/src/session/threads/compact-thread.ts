@@ -6,7 +6,7 @@
 import { Worker } from "node:worker_threads";
 import { type ReceiptWork, receiptFrom } from "../../compact/evidence/receipt-work.ts";
 import { excerptBy, type MakeExcerpt, makeExcerpt } from "../../compact/excerpt/excerpt.ts";
-import type { Message } from "../../message/message.ts";
+import { type Message, messageText } from "../../message/message.ts";
 import type { Receipt } from "../../message/receipt.ts";
 import type { Strategy, VisibleConversation } from "../../message/strategy.ts";
 import { parseRuleInput } from "../../wire/validate/rules/rule.ts";
@@ -87,7 +87,9 @@ export function createCompactThreads(options: CompactThreadOptions = {}): Compac
   return {
     excerpt: { ...excerptBy(makeThere), keepsTime: true },
     makeReceipt: async (work) => {
-      const chars = work.visibleBefore.reduce((sum, { text }) => sum + text.length, 0);
+      const chars =
+        work.visibleBefore.reduce((sum, { text }) => sum + text.length, 0) +
+        work.before.reduce((sum, { message }) => sum + messageText(message).length, 0);
       if (chars <= inPlaceBytes) return receiptFrom(work);
       const job: CompactJob = { kind: "receipt", work };
       const outcome = await receipts.run(() => ({ job }));

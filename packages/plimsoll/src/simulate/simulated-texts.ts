@@ -1,8 +1,9 @@
-/** What people, agents and tools say in a simulated conversation. Always the same for the same dice. */
+/** The texts of people, agents and tools in a simulated conversation. The same dice give the same texts. */
 
-import { between, type Dice, pick } from "../../demo/dice.ts";
+import { between, type Dice, pick } from "./dice.ts";
 
-export type SimulatedLanguage = "en" | "de" | "zh" | "ru";
+export const simulatedLanguages = ["en", "de", "zh", "ru"] as const;
+export type SimulatedLanguage = (typeof simulatedLanguages)[number];
 
 const things = ["cargo", "berth", "tide", "crew", "anchor", "hull", "ballast", "pilot"] as const;
 const acts = ["load", "check", "route", "merge", "parse", "settle", "weigh", "assign"] as const;

@@ -2,16 +2,29 @@
 
 import { describe, expect, test } from "vitest";
 import { seenFrom } from "../../test/generate/seen.ts";
-import {
-  type Simulation,
-  simulateConversation,
-  simulatedAreas,
-} from "../../test/generate/simulate.ts";
 import { messageText } from "../message/message.ts";
 import { splitUnits } from "../message/unit.ts";
+import { type Simulation, simulateConversation, simulatedAreas } from "./simulate.ts";
 
 const unitsOf = (simulation: Simulation) =>
   splitUnits(simulateConversation(simulation), simulatedAreas);
+
+describe("a wish that makes no sense gets one sentence", () => {
+  test.each<[Simulation, string]>([
+    [{ tokens: 0 }, "`tokens` must be a whole number from 200 to 5000000, not 0."],
+    [{ tokens: Number.NaN }, "`tokens` must be a whole number from 200 to 5000000, not NaN."],
+    [{ tokens: 900, seed: -1 }, "`seed` must be a whole number from 0 to 4294967295, not -1."],
+    [{ tokens: 900, p1Share: 2 }, "`p1Share` must be a number from 0 to 1, not 2."],
+    [{ tokens: 900, toolCalls: -1 }, "`toolCalls` must be a number from 0 to 1, not -1."],
+    [
+      { tokens: 900, shape: "round" as "mixed" },
+      '`shape` must be mixed, giant, fragmented, misclassified, not "round".',
+    ],
+    [{ tokens: 900, languages: ["fr" as "en"] }, '`languages` must be en, de, zh, ru, not "fr".'],
+  ])("%j", (simulation, sentence) => {
+    expect(() => simulateConversation(simulation)).toThrow(sentence);
+  });
+});
 
 describe("a simulated conversation", () => {
   test("is the same for the same seed, and another for another", () => {

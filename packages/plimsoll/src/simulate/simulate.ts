@@ -1,9 +1,10 @@
-/** Simulated conversations that are too long: for tests and demonstrations. The same wish gives the same conversation. */
+/** Simulates conversations that are too long, for tests and demonstrations. The same wish gives the same conversation. */
 
-import { between, type Dice, diceOf, pick } from "../../demo/dice.ts";
-import { estimateTokens } from "../../src/compact/excerpt/long-lines.ts";
-import type { Message, Part } from "../../src/message/message.ts";
-import type { PriorityArea, UnitType } from "../../src/message/unit.ts";
+import { estimateTokens } from "../compact/excerpt/long-lines.ts";
+import { PlimsollError } from "../message/error.ts";
+import type { Message, Part } from "../message/message.ts";
+import type { PriorityArea, UnitType } from "../message/unit.ts";
+import { between, type Dice, diceOf, pick } from "./dice.ts";
 import {
   jsonText,
   logLines,
@@ -12,56 +13,93 @@ import {
   type SimulatedFile,
   type SimulatedLanguage,
   saying,
-} from "./simulate-texts.ts";
+  simulatedLanguages,
+} from "./simulated-texts.ts";
 
-export type { SimulatedLanguage } from "./simulate-texts.ts";
+export type { SimulatedLanguage } from "./simulated-texts.ts";
 export type SimulatedType = Exclude<UnitType, "summary" | "placeholder">;
+export type SimulatedShape = (typeof simulatedShapes)[number];
 
 export interface Simulation {
-  /** About so many, as a tokenizer would count them. */
+  /** The size of the conversation. A tokenizer counts about so many. */
   readonly tokens: number;
+  /** Default: 1. */
   readonly seed?: number;
-  /** Share of units with the highest priority, as `simulatedAreas` finds them. */
+  /** Share of units with priority 1. Their texts match the patterns of `simulatedAreas`. Default: 0.1. */
   readonly p1Share?: number;
+  /** Default: all. */
   readonly types?: readonly SimulatedType[];
-  /** Share of units that are tool exchanges. */
+  /** Share of units that are tool exchanges. Default: 0.7. */
   readonly toolCalls?: number;
+  /** Default: English. */
   readonly languages?: readonly SimulatedLanguage[];
   /**
    * giant: one message holds nearly everything. fragmented: thousands of tiny messages. misclassified: texts look like
-   * something that they are not.
+   * something that they are not. Default: mixed.
    */
-  readonly shape?: "mixed" | "giant" | "fragmented" | "misclassified";
+  readonly shape?: SimulatedShape;
 }
 
-/** What gives simulated units their priorities. */
+/** The `priority_areas` that give simulated units their priorities. */
 export const simulatedAreas: readonly PriorityArea[] = [
   { name: "To Do List", priority: 1, patterns: ["to do list"] },
   { name: "Scratch", priority: 3, patterns: ["scratch note"] },
 ];
 
-const allTypes: readonly SimulatedType[] = ["message", "code", "plan_ref", "log", "other"];
+export const simulatedTypes = ["message", "code", "plan_ref", "log", "other"] as const;
+export const simulatedShapes = ["mixed", "giant", "fragmented", "misclassified"] as const;
+/** The bounds of a simulation, so that it ends and fits into memory. */
+const size = { least: 200, most: 5_000_000 };
+const seedMax = 2 ** 32 - 1;
 const filesMax = 40;
 const scratchShare = 0.15;
 
+/** Throws USAGE if the wish makes no sense. */
 export function simulateConversation(simulation: Simulation): readonly Message[] {
+  check(simulation);
   const world = new World(simulation);
   const { tokens, shape = "mixed" } = simulation;
   const messages: Message[] = [world.opening()];
-  let size = sizeOf(messages);
+  let sum = sizeOf(messages);
   const ending = world.ending();
   const room = tokens - sizeOf(ending);
-  for (let unit = 0; size < room; unit++) {
+  for (let unit = 0; sum < room; unit++) {
     const next = shape === "fragmented" ? world.fragment(unit) : world.unit(unit);
     messages.push(...next);
-    size += sizeOf(next);
+    sum += sizeOf(next);
     if (shape === "giant" && unit === 2) {
-      const giant = world.giant(room - size);
+      const giant = world.giant(room - sum);
       messages.push(...giant);
-      size += sizeOf(giant);
+      sum += sizeOf(giant);
     }
   }
   return [...messages, ...ending];
+}
+
+function check({ tokens, seed = 1, p1Share = 0, toolCalls = 0, ...wish }: Simulation): void {
+  whole("tokens", tokens, size.least, size.most);
+  whole("seed", seed, 0, seedMax);
+  for (const [name, share] of Object.entries({ p1Share, toolCalls }))
+    if (!(share >= 0 && share <= 1))
+      throw usage(`\`${name}\` must be a number from 0 to 1, not ${share}.`);
+  const { types = [], languages = [], shape = "mixed" } = wish;
+  for (const type of types) oneOf("types", type, simulatedTypes);
+  for (const language of languages) oneOf("languages", language, simulatedLanguages);
+  oneOf("shape", shape, simulatedShapes);
+}
+
+function whole(name: string, value: number, least: number, most: number): void {
+  if (!Number.isInteger(value) || value < least || value > most)
+    throw usage(`\`${name}\` must be a whole number from ${least} to ${most}, not ${value}.`);
+}
+
+function oneOf(name: string, value: string, known: readonly string[]): void {
+  if (!known.includes(value))
+    throw usage(`\`${name}\` must be ${known.join(", ")}, not "${value}".`);
+}
+
+function usage(sentence: string): PlimsollError {
+  return new PlimsollError("USAGE", sentence);
 }
 
 const messageTokens = 4;
@@ -97,7 +135,7 @@ class World {
       makeFile(this.#dice, number),
     );
     this.#files = [first, ...files];
-    const [type = "message", ...types] = wish.types ?? allTypes;
+    const [type = "message", ...types] = wish.types ?? simulatedTypes;
     this.#types = [type, ...types];
     const [language = "en", ...languages] = wish.languages ?? [];
     this.#languages = [language, ...languages];
