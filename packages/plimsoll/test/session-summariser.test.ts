@@ -392,13 +392,16 @@ describe("with room for many calls", () => {
   test("a later compaction asks again, and keeps the lines of the first story as they are", async () => {
     const client = new Client(stage);
     const first = await client.untilCompacted();
-    const line = /- #\d+ asked:[^#]*berth 2\..{0,4}→ #\d+: `[^`]*`/.exec(first)?.[0] ?? "";
+    const line = first.match(/- #\d+ asked:[^#]*berth \d+\..{0,4}→ #\d+: `[^`]*`/g)?.at(-1) ?? "";
     expect(line).toContain(BETTER);
     await client.until(() => client.questions.length > 1);
     const handle = /pl_\w{22}/.exec(client.view)?.[0] ?? "";
     await client.until(() => !client.view.includes(handle));
     expect(client.view).toContain(line);
-    for (const one of MUST_STAY) expect(client.view).toContain(one);
+    // The failure is over: its request and three later ones have been answered.
+    const lasting = MUST_STAY.filter((one) => !one.startsWith("Error: "));
+    expect(lasting.length).toBe(MUST_STAY.length - 1);
+    for (const one of lasting) expect(client.view).toContain(one);
     expect(client.sent.every(({ status }) => status === 200)).toBe(true);
   });
 
