@@ -33,7 +33,7 @@ const limitSettings = {
   tokenizer: z
     .string()
     .describe(
-      "The tokenizer to count with, such as `tiktoken:o200k_base`, `anthropic`, `gemini`, `hf:FILE` (needs the optional package `@huggingface/tokenizers`) or `estimate`.",
+      "The tokenizer to count with, such as `tiktoken:o200k_base`, `anthropic`, `gemini`, `hf:FILE` (needs the optional package `@huggingface/tokenizers`) or `estimate`. With `max:` in front, such as `max:tiktoken:o200k_base`, a text counts at least one token for four characters.",
     )
     .optional(),
 };

@@ -107,7 +107,7 @@ function isWanted(use: OptionalUse, config: Config): boolean {
     case "telemetry":
       return Object.values(signalsOf(process.env)).includes(true);
     case "tokenizers":
-      return [...configuredTokenizers(config)].some((tokenizer) => tokenizer.startsWith("hf:"));
+      return [...configuredTokenizers(config)].some((tokenizer) => /^(?:max:)?hf:/.test(tokenizer));
     case "embeddings":
       return config.embedder !== undefined;
   }
