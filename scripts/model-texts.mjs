@@ -249,7 +249,7 @@ const chapters = {
   fillingNote: ["After the last message, when the window fills", [[82, "compact_context"], [82]]],
   noteTexts: [
     "In the last turn, in the last round of lookups, and in place of an answer that was only a lookup",
-    {},
+    { finalReport: [["agent__final_report"]] },
   ],
   summaryTexts: [
     "The prompt of the model that writes summaries",

@@ -8,13 +8,41 @@ import { z } from "zod";
 export const tokens = z.number().int().nonnegative();
 export const share = z.number().min(0).max(1);
 export const http = z.url({ protocol: /^https?$/ });
-export const schemaFactor = z
+const schemaFactor = z
   .number()
   .min(0.5)
   .max(4)
   .describe(
-    "Factor for estimating tool schemas: tokens per token of the schema's JSON text. Default: 1.",
+    "Factor for tool schemas: tokens per token of the schema's JSON text, whatever the tokenizer. Default: 1.",
   );
+
+/** The settings of each level: agent, model, provider, defaults (config/levels.ts). */
+export const levelSettings = {
+  reasoning: z
+    .enum(["minimal", "low", "medium", "high"])
+    .describe(
+      "How much a capable model thinks, if a request does not say it itself. Thinking is part of the answer's length. Default: the request decides.",
+    )
+    .optional(),
+  toolsAllowed: z
+    .array(z.string())
+    .describe(
+      "Names of the tools that a request may contain. `*` matches any characters. Default: all tools.",
+    )
+    .optional(),
+  toolsDenied: z
+    .array(z.string())
+    .describe(
+      "Names of tools that Plimsoll takes out of requests. They win over `toolsAllowed`. `*` matches any characters.",
+    )
+    .optional(),
+  toolResponseMaxBytes: tokens
+    .describe(
+      "Results with more bytes than this are replaced by a reference as soon as they arrive. Default: only results that are larger than both 50 KiB and 15 % of the limit, or that do not fit.",
+    )
+    .optional(),
+  toolSchemaFactor: schemaFactor.optional(),
+};
 
 const limitSettings = {
   contextWindow: tokens
@@ -83,13 +111,14 @@ export const provider = z.strictObject({
       "Whether Plimsoll asks the server to count the tokens of each new system prompt and tool list that fills a quarter of the limit. It asks once, with the client's own key. Default: true on the vendor's own server, false elsewhere.",
     )
     .optional(),
-  toolSchemaFactor: schemaFactor.optional(),
   ...limitSettings,
+  ...levelSettings,
   models: z
     .record(
       z.string(),
       z.strictObject({
         ...limitSettings,
+        ...levelSettings,
         prices: prices
           .describe("Prices to use instead of the table that comes with Plimsoll.")
           .optional(),

@@ -6,7 +6,7 @@
 import { z } from "zod";
 import { usualThresholds, usualToolShare } from "../budget/thresholds.ts";
 import { breakingStrategy } from "./breaking-strategy.ts";
-import { provider, schemaFactor, share, tokens } from "./providers.ts";
+import { levelSettings, provider, share, tokens } from "./providers.ts";
 import { retention } from "./retention.ts";
 import { summariser } from "./summariser.ts";
 
@@ -161,11 +161,6 @@ export const configSchema = z.strictObject({
     .optional(),
   defaults: z
     .strictObject({
-      toolResponseMaxBytes: tokens
-        .describe(
-          "Results with more bytes than this are replaced by a reference as soon as they arrive. Default: only results that are larger than both 50 KiB and 15 % of the limit, or that do not fit.",
-        )
-        .optional(),
       tool_output_mode: z
         .enum(["auto", "read-grep", "truncate", "full-chunked"])
         .describe(
@@ -176,9 +171,15 @@ export const configSchema = z.strictObject({
       maxOutputTokens: tokens
         .describe("Tokens reserved for an answer, for every model.")
         .optional(),
-      toolSchemaFactor: schemaFactor.optional(),
+      ...levelSettings,
     })
     .describe("Settings for all providers and models.")
+    .optional(),
+  agents: z
+    .record(z.string(), z.strictObject(levelSettings))
+    .describe(
+      "Settings for single agents, by the name that they have in requests (`x-plimsoll-agent`) or in the library. They win over those of a model, those over a provider's, and those over `defaults`.",
+    )
     .optional(),
   agent: z
     .strictObject({
@@ -216,6 +217,18 @@ export const configSchema = z.strictObject({
       result_offload_threshold: tokens
         .describe(
           "Results with more bytes than this are replaced by a reference at the next compaction, once the model has answered them. Default: 4096.",
+        )
+        .optional(),
+      result_offload: z
+        .enum(["answered", "on-arrival"])
+        .describe(
+          "When results over `result_offload_threshold` are replaced by a reference. `answered` (default): at the next compaction, once the model has answered them. `on-arrival`: before the model sees them.",
+        )
+        .optional(),
+      final_turn: z
+        .enum(["answer", "final_report"])
+        .describe(
+          "What a final turn asks for in the service. `answer` (default): an answer in words, without tools. `final_report`: a call of the tool `agent__final_report`, which is then the only tool; your program must know that tool. The library always asks for `final_report`.",
         )
         .optional(),
       lookup_scope: z

@@ -76,6 +76,8 @@ export interface DraftRequest {
   readonly hasLongMarks?: boolean;
   /** Whether the client asked the provider not to store the answer. */
   readonly isNotStored?: boolean;
+  /** Name of the tool with which the model reports in a final turn. Undefined if a final turn asks for an answer in words. */
+  readonly finalTool?: string;
   /** Tells from the size of this turn whether it must be the final turn. Set by the library after it has denied a tool result. */
   readonly isLast?: (sent: LastTurn) => boolean;
 }

@@ -270,11 +270,13 @@ async function settle(
   const due = isWarning || isNearLimit(guard, verdict) ? { summaryDue: start } : {};
   // This one request must contain all tools, so its size says nothing about later requests.
   const isOnce = start.view.tools !== undefined && offerIn(draft) === undefined;
-  const isQuiet =
-    draft.request.hasServerSideHistory === true ||
+  if (
+    !isWarning ||
     isOnce ||
-    world.config.agent?.warning_note === false;
-  if (!isWarning || isQuiet || isWarned(draft, start) || isBegun(draft))
+    isQuiet(world, draft, before) ||
+    isWarned(draft, start) ||
+    isBegun(draft)
+  )
     return { ...fitted(draft, plain), ...due };
   reportWarning(draft, verdict.filled, before.limit);
   const isRoomy = (sized: Sized): boolean =>
@@ -283,6 +285,19 @@ async function settle(
   if (noted === undefined) return { ...fitted(draft, plain), ...due };
   const after = assessView(world, draft, noted, guard);
   return { ...fitted(draft, { ...after, sized: noted, target, outcome: "edited" }), ...due };
+}
+
+/** Whether the model must get no note, for example because the final turn has an instruction of its own. */
+function isQuiet(
+  { config }: Pick<FitWorld, "config">,
+  { request, targets: [target] }: Draft,
+  { projection }: AssessedView,
+): boolean {
+  return (
+    request.hasServerSideHistory === true ||
+    config.agent?.warning_note === false ||
+    request.isLast?.({ target, projection }) === true
+  );
 }
 
 /** Whether the model was warned since content was last removed. */

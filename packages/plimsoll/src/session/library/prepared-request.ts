@@ -7,8 +7,8 @@ import { errorMessage } from "../../message/error.ts";
 import { isObject, type JsonObject, type JsonValue } from "../../message/json.ts";
 import type { OutputSize } from "../../message/message.ts";
 import type { ToolDefinition } from "../../message/tool.ts";
+import { finalReport } from "../../offload/own-definitions.ts";
 import type { BuiltPrompt, PromptSection } from "../../prompt/sections.ts";
-import { ownToolTexts } from "../../text/for-models.ts";
 import type { GivenTool } from "../../wire/format/named-tool.ts";
 import { readSlices } from "../../wire/format/slices.ts";
 import type { SystemText, Wire, WireName, WireRequest } from "../../wire/format/wire.ts";
@@ -122,6 +122,7 @@ function requestOf(sentMessages: readonly JsonObject[], drafting: Drafting): Dra
   return {
     compose: (changes) => composed(sentMessages.slice(0, length), drafting, changes),
     output: outputOf(wire, options, targets[0]),
+    finalTool: finalReport.name,
     ...(isLast === undefined ? {} : { isLast }),
   };
 }
@@ -194,16 +195,16 @@ function inWords(visibleTools: VisibleTools, from: Wire, to: Wire): VisibleTools
   return { ...visibleTools, elements: tools.map((tool) => encodeMessage(to.tools.encode(tool))) };
 }
 
-interface Composing {
+export interface Composing {
   readonly options: PrepareOptions;
   readonly targets: readonly [Target, ...Target[]];
   readonly tools: readonly ToolDefinition[];
   readonly system: readonly SystemText[];
   /** The tools that Plimsoll adds to the caller's list or sends instead of it. */
-  readonly visibleTools?: VisibleTools;
+  readonly visibleTools?: VisibleTools | undefined;
 }
 
-function bodyOf(
+export function bodyOf(
   wire: Wire,
   { options, targets: [target], tools, system, visibleTools }: Composing,
   messages: readonly JsonObject[],
@@ -233,17 +234,6 @@ function withVisibleTools(
   return { ...body, [fields.tools]: tools.list.changed(body[fields.tools], change) };
 }
 
-/** The only tool that a final turn offers. */
-export const finalReport: ToolDefinition = {
-  name: "agent__final_report",
-  description: ownToolTexts.finalReport,
-  parameters: {
-    type: "object",
-    properties: { report: { type: "string", description: ownToolTexts.report } },
-    required: ["report"],
-  },
-};
-
 interface Preparing {
   readonly opened: Turn;
   readonly draft: Draft;
@@ -260,7 +250,9 @@ export function preparedTurn(state: SessionState, preparing: Preparing): Prepare
   const { outcome: kind, tokensBefore, tokensAfter, target, measurement } = fitted;
   const isFinal = kind === "final";
   const marked = markedPrompt(state, preparing);
-  const body = bodyBeside(preparing, marked.system);
+  const body = isFinal
+    ? finalBody(preparing, marked.system)
+    : bodyBeside(preparing, { system: marked.system, visibleTools: fitted.tools });
   return {
     id: opened.id,
     outcome: { kind, tokensBefore, tokensAfter },
@@ -302,16 +294,19 @@ function markedPrompt(
 /** The whole request except its messages. */
 function bodyBeside(
   { opened: { fitted }, wire, options, tools }: Preparing,
-  system: readonly SystemText[],
+  composing: Pick<Composing, "system" | "visibleTools">,
 ): JsonObject {
-  const isFinal = fitted.outcome === "final";
-  const composing: Composing = {
-    options,
-    targets: [fitted.target],
-    system,
-    ...(isFinal ? { tools: [finalReport] } : { tools, visibleTools: fitted.tools }),
-  };
-  return bodyOf(wire, composing, []);
+  return bodyOf(wire, { options, tools, targets: [fitted.target], ...composing }, []);
+}
+
+/** A final turn offers only the tool for the report. If the wire must list all tools that were called, the model may call only this one. */
+function finalBody(preparing: Preparing, system: readonly SystemText[]): JsonObject {
+  const { wire, tools } = preparing;
+  const listed = wire.tools.declaresCalled === true ? tools : [];
+  const body = bodyBeside({ ...preparing, tools: [...listed, finalReport] }, { system });
+  const bytes = encodeMessage(body);
+  const fields = wire.body.onlyTool(bytes, readSlices(bytes), finalReport.name);
+  return { ...body, ...Object.fromEntries(fields) };
 }
 
 /** Reads the status and the provider's body from an error of the provider's client library. */

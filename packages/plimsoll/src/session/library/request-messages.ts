@@ -129,7 +129,7 @@ function withTail(
  * Removes reasoning and signatures, because a provider signs its reasoning, and another provider would reject a request that
  * contains it.
  */
-function withoutReasoning({ role, parts }: Message): Message {
+export function withoutReasoning({ role, parts }: Message): Message {
   const kept = parts.filter(({ kind }) => kind !== "reasoning");
   return { role, parts: kept.map(withoutSignature) };
 }

@@ -55,7 +55,9 @@ function turn(
     measured: measured(1000),
     measurement: measured(reported),
   } as Fitted;
-  return { fitted, targets: [target], rules: {}, lastTool: undefined, toolsToCome: 0, ...changes };
+  const who = { provider: "openai", model: "m" };
+  const plain = { fitted, targets: [target] as const, rules: {}, who, lastTool: undefined };
+  return { ...plain, toolsToCome: 0, ...changes };
 }
 
 async function begun(

@@ -17,6 +17,7 @@ import {
   type ToolRules,
   unlimited,
 } from "../../budget/tool-budget.ts";
+import { type Asker, arrivalBytesOf } from "../../config/levels.ts";
 import type { Config } from "../../config/schema.ts";
 import type { Message, ToolCallPart } from "../../message/message.ts";
 import type { LastTurn } from "../draft/draft.ts";
@@ -107,6 +108,7 @@ export interface BudgetedTurn {
   readonly fitted: Fitted;
   readonly targets: readonly [Target, ...Target[]];
   readonly rules: ToolRules;
+  readonly who: Asker;
   /** The only tool that a final turn may call. Undefined in any other turn. */
   readonly lastTool: string | undefined;
   /** Size of Plimsoll's tools that the first handle would add, before calibration. */
@@ -164,13 +166,13 @@ export function createTurnBudget({ config, counter, tokenizers }: BudgetWorld): 
       },
     },
     begin: async (turn) => {
-      const { fitted, targets, rules } = turn;
+      const { fitted, targets, rules, who } = turn;
       const { measured, measurement, limit } = fitted;
       scale = notBelowOwn(scaleBetween(measured.total, measurement.total));
       scales = createScales(counter, { tokenizers, targets, scale });
       await scales.ready();
       lastTool = turn.lastTool;
-      arrival = { limit, maxBytes: config.defaults?.toolResponseMaxBytes };
+      arrival = { limit, maxBytes: arrivalBytesOf(config, who) };
       handles.clear();
       const entryTokens = Math.ceil(inProviderTokens(turn.toolsToCome, scale));
       state.open(lastTool === undefined ? fitted : undefined, { rules, entryTokens });

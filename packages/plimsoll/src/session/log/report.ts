@@ -103,8 +103,8 @@ export function reportEnforced(
     reported,
     isFinal ? "RECOVERY_TRIGGERED" : "TOKEN_LIMIT_EXCEEDED",
     isFinal
-      ? "The request is still over the limit after compaction, so it is sent as the final turn."
-      : "The request does not fit, and nothing more can be taken out.",
+      ? "Context guard enforced: still over limit after shrink, so the request is sent as the final turn."
+      : "Context guard enforced: the request does not fit, and nothing more can be taken out.",
     { tokens, limit },
   );
 }

@@ -13,6 +13,7 @@ import { reportDegraded } from "../log/report.ts";
 import type { Saved } from "../log/save.ts";
 import { type AskedTools, askedTools } from "../tools/own-tools-offer.ts";
 import { bodyToSend, type SendingTurn } from "./body-to-send.ts";
+import { configured } from "./configured-request.ts";
 import type { Incoming, OpenTurn, TurnContext } from "./context.ts";
 import { draftOf } from "./draft-from-request.ts";
 import { endTurn, type TurnResult } from "./end-turn.ts";
@@ -47,7 +48,7 @@ export interface TurnServices {
 export function createTurnServices(context: TurnContext): TurnServices {
   const { openTurns, bus, closing, pricesOf, mender } = context;
   return {
-    read: (incoming) => readRequest(context, incoming),
+    read: (incoming) => readRequest(context, configured(context.config, incoming)),
     place: (read) => placeInLog(context, read),
     draft: (read, placed) => openingOf(context, read, placed),
     fitter: createFitter(context),

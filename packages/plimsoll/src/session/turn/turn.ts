@@ -182,7 +182,7 @@ export class ReceivedTurn extends Turn {
     this.#bodyOf = () => {
       const edited = services.bodyToSend(this, this.draft, read);
       this.#sentBody = edited ?? read.incoming.body;
-      return edited;
+      return read.incoming.isChangedBySettings === true ? this.#sentBody : edited;
     };
   }
 
