@@ -225,6 +225,12 @@ export const configSchema = z.strictObject({
           "When results over `result_offload_threshold` are replaced by a reference. `answered` (default): at the next compaction, once the model has answered them. `on-arrival`: before the model sees them.",
         )
         .optional(),
+      strict_limit: z
+        .boolean()
+        .describe(
+          "Whether the limit is always the window minus the buffer minus the answer's length, and a request that no compaction brings below it is sent as the final turn. Default: false. The limit then gives way to a large system prompt, and at most a quarter of the window is kept for the answer.",
+        )
+        .optional(),
       final_turn: z
         .enum(["answer", "final_report"])
         .describe(

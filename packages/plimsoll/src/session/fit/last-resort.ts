@@ -6,7 +6,7 @@
 import { assessAfter } from "../../budget/guard.ts";
 import type { Measurement } from "../../budget/measure.ts";
 import { fitOutput, outputTokensMin } from "../../budget/output-room.ts";
-import type { Projection } from "../../budget/projection.ts";
+import { grown, type Projection } from "../../budget/projection.ts";
 import {
   inProviderTokens,
   notBelowOwn,
@@ -197,9 +197,7 @@ export function outputToSend(
   { target, projection }: SentSize,
   lookedUpTokens: number = 0,
 ): OutputSize | undefined {
-  const { tokens, most } = projection;
-  const input = { ...projection, tokens: tokens + lookedUpTokens, most: most + lookedUpTokens };
-  return output && fitOutput(output, target.limit, input);
+  return output && fitOutput(output, target.limit, grown(projection, lookedUpTokens));
 }
 
 type SentSize = Pick<Fitted, "target" | "projection">;

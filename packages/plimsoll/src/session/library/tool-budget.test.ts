@@ -68,6 +68,7 @@ async function begun(
     config: { defaults },
     counter,
     tokenizers: new Set(tokenizers),
+    debug: () => undefined,
   });
   await budget.begin(turn(changes, { reported, limit }));
   return budget;
@@ -191,7 +192,12 @@ test("what is too large by far is not counted to find that out", async () => {
 });
 
 test("before the first turn nothing is known, and everything is granted", () => {
-  const { publicApi } = createTurnBudget({ config: {}, counter, tokenizers: new Set() });
+  const { publicApi } = createTurnBudget({
+    config: {},
+    counter,
+    tokenizers: new Set(),
+    debug: () => undefined,
+  });
   expect(publicApi.reserve(call, "x".repeat(3_000_000)).kind).toBe("whole");
   expect(publicApi.canExecute("read")).toBe(true);
 });
