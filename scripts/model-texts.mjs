@@ -260,6 +260,7 @@ const chapters = {
     },
   ],
   storyWriterTexts: ["The prompt of the model that writes the story so far", { now: [[1000]] }],
+  translationTexts: ["In requests that go to another provider", {}],
   toolBudgetTexts: [
     "In place of a tool's result, in the library",
     { usedUp: [[120]], notAllowed: [["shell"]] },

@@ -77,6 +77,12 @@ export const rooms = [
   ],
   ["wire", "wires.ts", "Finds a wire by name, and recognises bodies and errors", pure],
   [
+    "wire/translate",
+    "translate.ts",
+    "Translates between the wires of Anthropic and OpenAI",
+    pure,
+  ],
+  [
     "compact/units",
     "fixed-units.ts",
     "Which units may be taken out, and the notices that replace them",

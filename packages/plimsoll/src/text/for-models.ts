@@ -496,6 +496,13 @@ export const toolBudgetTexts = {
   notAllowed: (tool: string): string => `You may not use the tool ${tool} here. Go on without it.`,
 } as const;
 
+// ── For another provider ────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** In requests that go to another provider, whose wire cannot say the same. */
+export const translationTexts = {
+  failed: "This call failed:",
+} as const;
+
 // ── Over MCP ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 export const mcpTexts = {
