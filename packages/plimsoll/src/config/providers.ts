@@ -66,6 +66,8 @@ const limitSettings = {
     .optional(),
 };
 
+/** What a tenant may spend at a provider in a day, if the configuration does not say. */
+export const usualUsdPerDay = 5;
 export const usd = z.number().nonnegative();
 const prices = z.strictObject({
   input: usd.describe("US dollars per million input tokens that are not cached.").optional(),
@@ -93,6 +95,24 @@ export const provider = z.strictObject({
     )
     .optional(),
   baseUrl: http.describe("Address of the server. Default: the vendor's public address.").optional(),
+  apiKeyEnv: z
+    .string()
+    .regex(/^[A-Z][A-Z0-9_]*$/)
+    .describe(
+      "Name of the environment variable with your key for this provider. Never the key itself. With it, the service may send requests here that their own provider could not answer (`targets`). Clients' own requests still use the clients' keys.",
+    )
+    .optional(),
+  maxUsdPerDay: usd
+    .describe(
+      `Maximum cost per day in US dollars, for each tenant, of requests that are sent with \`apiKeyEnv\`. Default: ${usualUsdPerDay}. A model whose price is not known gets none.`,
+    )
+    .optional(),
+  api: z
+    .enum(["chat", "responses"])
+    .describe(
+      "The API of an OpenAI provider for requests that their own provider could not answer. Default: `responses` for clients that use it, otherwise `chat`.",
+    )
+    .optional(),
   native_tool_deferral: z
     .boolean()
     .describe(

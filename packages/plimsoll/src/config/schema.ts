@@ -152,7 +152,7 @@ export const configSchema = z.strictObject({
   targets: z
     .record(z.string(), z.array(z.string()))
     .describe(
-      "Fallbacks by model: models of the same provider with a larger window, as `provider/model`. Plimsoll tries them before it takes anything out.",
+      "Fallbacks by model, as `provider/model`, in the order in which Plimsoll tries them. It tries models of the same provider before it takes anything out. It tries other providers if no view fits, or if the provider is overloaded (decisions/0019): the library always, the service only if `providers.{name}.apiKeyEnv` names a key.",
     )
     .optional(),
   tokens: z

@@ -1,7 +1,7 @@
 /** Reports events and errors of a turn to subscribers and to the table of errors. */
 
 import type { ErrorCode } from "../../message/error.ts";
-import type { Rung } from "../../message/event.ts";
+import type { FailoverEvent, Rung } from "../../message/event.ts";
 import { announce } from "./append.ts";
 import { type BranchState, remember, type SessionLog } from "./log.ts";
 
@@ -79,6 +79,20 @@ export function reportDegraded(reported: ReportedTurn, rung: Rung, reason: strin
     reason,
   });
   recordError(reported, "BREAKER_FAILED", reason, { rung });
+}
+
+/** Tells that another provider answers this turn. */
+export function reportFailover(
+  { log, turn }: ReportedTurn,
+  route: Pick<FailoverEvent, "from" | "to" | "leftOut">,
+): void {
+  announce(log, {
+    type: "failover",
+    session: log.record.id,
+    at: turn.at,
+    turn: turn.id,
+    ...route,
+  });
 }
 
 export function reportEnforced(

@@ -3,6 +3,7 @@
  * them.
  */
 
+import type { NextTarget } from "../../config/next-providers.ts";
 import type { Draft } from "../draft/draft.ts";
 import { withTools } from "../fit/defer-tools.ts";
 import { createFitter, type Fitter } from "../fit/fitter.ts";
@@ -18,6 +19,7 @@ import type { Incoming, OpenTurn, TurnContext } from "./context.ts";
 import { draftOf } from "./draft-from-request.ts";
 import { endTurn, type TurnResult } from "./end-turn.ts";
 import { type InnerRounds, openRounds, type RoundActs } from "./inner-rounds.ts";
+import { type NextRequest, nextRequest, nextTargets } from "./next-provider.ts";
 import type { OpenTurns } from "./open-turns.ts";
 import { type PlacedRequest, placeInLog } from "./place-in-log.ts";
 import { isGuessed, type ReadRequest, readRequest } from "./read-request.ts";
@@ -38,6 +40,9 @@ export interface TurnServices {
   end(sent: SentTurn, result: TurnResult): Promise<Saved>;
   /** Asks a model for the story so far, in the background. */
   prepareSummary(draft: Draft, occasion: SummaryOccasion): void;
+  /** The targets of other providers, in the order in which they may be asked when the own provider is full. */
+  nextTargets(draft: Draft): readonly NextTarget[];
+  nextRequest(draft: Draft, next: NextTarget): Promise<NextRequest>;
   mend: Mender["mend"];
   readonly openTurns: OpenTurns;
   readonly bus: EventBus;
@@ -57,6 +62,8 @@ export function createTurnServices(context: TurnContext): TurnServices {
       bodyToSend(turn, draft, { request, body, slices, pricesOf }),
     end: (sent, result) => endTurn(context, sent, result),
     prepareSummary: (draft, occasion) => prepareSummary(context, draft, occasion),
+    nextTargets: (draft) => nextTargets(context, draft),
+    nextRequest: (draft, next) => nextRequest(context, draft, next),
     mend: mender.mend,
     openTurns,
     bus,

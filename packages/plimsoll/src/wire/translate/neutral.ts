@@ -90,7 +90,7 @@ export interface Translation {
 
 export interface WrittenFor {
   readonly model: string;
-  /** Length of the answer if the request asks for none and the wire needs one. */
+  /** Maximum length of the answer. Wires that need a length get this one if the request has none. */
   readonly maxTokens: number;
 }
 

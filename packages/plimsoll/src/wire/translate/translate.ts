@@ -30,6 +30,13 @@ const translations: Readonly<Partial<Record<WireName, Translation>>> = {
   "openai-responses": responsesTranslation,
 };
 
+/** Whether this wire can be translated from and to the others that can. */
+export function isTranslatable({ name }: Pick<Wire, "name">): boolean {
+  return translations[name] !== undefined;
+}
+
+export const untranslatable = "Plimsoll does not translate Gemini's requests and answers";
+
 export type TranslatedRequest =
   | {
       readonly kind: "translated";
@@ -56,21 +63,26 @@ export function translateRequest(
   written: WrittenFor,
 ): TranslatedRequest {
   const [reader, writer] = [translations[from.name], translations[to.name]];
-  if (reader === undefined || writer === undefined)
-    return refused("Plimsoll does not translate Gemini's requests and answers");
+  if (reader === undefined || writer === undefined) return refused(untranslatable);
   const reasons: string[] = [];
   const leftOut = new Set<string>();
   const losses: Losses = {
     refuse: (reason) => reasons.push(reason),
     leaveOut: (name) => leftOut.add(name),
   };
-  const request = reader.readRequest(body, losses);
+  const request = withinMost(reader.readRequest(body, losses), written);
   checkTools(request, to, losses);
   const translated = writer.writeRequest(request, written, losses);
   const [reason = findingIn(to, translated, written)] = reasons;
   if (reason !== undefined) return refused(reason);
   const { isStream, wantsUsage } = request;
   return { kind: "translated", body: translated, leftOut: [...leftOut], isStream, wantsUsage };
+}
+
+/** Each model has its own maximum, and providers refuse more. */
+function withinMost(request: NeutralRequest, { maxTokens: most }: WrittenFor): NeutralRequest {
+  const { maxTokens } = request;
+  return maxTokens === undefined ? request : { ...request, maxTokens: Math.min(maxTokens, most) };
 }
 
 function refused(reason: string): TranslatedRequest {
