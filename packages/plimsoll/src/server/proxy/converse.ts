@@ -10,6 +10,7 @@ import type { Dispatcher } from "undici";
 import { errorMessage, PlimsollError } from "../../message/error.ts";
 import { isObject, type JsonObject, parseObject } from "../../message/json.ts";
 import type { InnerRounds } from "../../session/turn/inner-rounds.ts";
+import { overloadedStatuses } from "../../session/turn/next-provider.ts";
 import type { ReceivedTurn, TurnResult } from "../../session/turn/turn.ts";
 import {
   type FrameWriter,
@@ -20,7 +21,6 @@ import {
 import type { Answer, RoundMerger, StreamEvent, Wire } from "../../wire/format/wire.ts";
 import { plainBody } from "../http/unpack.ts";
 import { bufferForOverflow } from "./buffer-for-overflow.ts";
-import { overloadedStatuses } from "./fail-over.ts";
 import {
   letEnd,
   Opening,

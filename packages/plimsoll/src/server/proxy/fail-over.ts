@@ -64,9 +64,6 @@ export type FailedOver =
 
 type Ready = Extract<NextRequest, { readonly kind: "ready" }>;
 
-/** Answers of a provider that another one may answer instead. 529 is Anthropic's "overloaded". */
-export const overloadedStatuses: ReadonlySet<number> = new Set([429, 500, 502, 503, 529]);
-
 /** Stands for the answer of an overloaded provider, which says nothing about the size of the request. */
 export const overloaded: Overflow = { kind: "input" };
 

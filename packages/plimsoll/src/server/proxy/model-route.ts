@@ -5,6 +5,7 @@ import type { Agent, Dispatcher } from "undici";
 import type { Engine } from "../../engine.ts";
 import { errorMessage, PlimsollError } from "../../message/error.ts";
 import type { AskAgain } from "../../session/models/session-summariser.ts";
+import { overloadedStatuses } from "../../session/turn/next-provider.ts";
 import type { ReceivedTurn, Turn } from "../../session/turn/turn.ts";
 import { credentialsOf } from "../../wire/format/credentials.ts";
 import { applySplices } from "../../wire/format/splice.ts";
@@ -27,7 +28,6 @@ import {
   failOverHeader,
   heldBack,
   overloaded,
-  overloadedStatuses,
 } from "./fail-over.ts";
 import { readHints, readSwitches } from "./hints.ts";
 import { type Answering, type Call, framingOf, relay, upstreamHeaders } from "./relay.ts";

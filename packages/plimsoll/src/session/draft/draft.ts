@@ -63,6 +63,8 @@ export type DraftTools =
 export interface DraftRequest {
   /** The bytes of the request with these changes applied. */
   readonly compose: (changes: BodyChanges) => Uint8Array;
+  /** The same for another provider, if the bytes differ. */
+  readonly composeForOther?: (changes: BodyChanges) => Uint8Array;
   readonly headers?: Readonly<Record<string, string>>;
   /** Secrets of the request. Plimsoll removes them from any upstream error it keeps. */
   readonly credentials?: () => readonly string[];

@@ -32,7 +32,13 @@ import { Turn } from "../turn/turn.ts";
 import { appendPending, reopen, useWire } from "./conversation.ts";
 import { allowedTools, givenTools } from "./given-tools.ts";
 import { showReferences } from "./granted-handles.ts";
-import { bodyOf, draftOf, type PrepareOptions, preparedTurn } from "./prepared-request.ts";
+import {
+  bodyOf,
+  draftOf,
+  type PrepareOptions,
+  type Preparing,
+  preparedTurn,
+} from "./prepared-request.ts";
 import { withoutReasoning } from "./request-messages.ts";
 import { isFor, type PreparedTurn, type SessionState } from "./state.ts";
 import type { TurnBudget } from "./tool-budget.ts";
@@ -187,29 +193,68 @@ interface Opened {
 async function handOver(
   { pricesOf }: TurnContext,
   state: SessionState,
-  { opened, read, budget }: Opened,
+  handed: Opened,
 ): Promise<PreparedTurn> {
+  const { opened, read } = handed;
   const { draft } = opened;
-  const { options, wire, targets, tools, prompt } = read;
-  const prepared = (): PreparedTurn =>
-    preparedTurn(state, { opened, draft, wire, options, tools, prompt, pricesOf });
-  const begin = (): Promise<void> => {
-    const { fitted } = opened;
-    const isListed = fitted.tools.elements.length > 0;
-    return budget.begin({
-      fitted,
-      targets,
-      rules: options,
-      who: draft.who,
-      lastTool: fitted.outcome === "final" ? finalReport.name : undefined,
-      toolsToCome: isListed ? 0 : (offerIn(draft)?.count.tokens ?? 0),
-    });
-  };
+  const providers = nextProviders(opened);
+  const beside = { ...read, opened, draft, pricesOf };
+  const prepared = (): PreparedTurn => preparedTurn(state, { ...beside, ...providers.now() });
+  const begin = (): Promise<void> => beginBudget(handed);
+  const { isFinal, refusal } = opened.fitted;
+  if (isFinal || refusal !== undefined) await providers.moveOn();
   await begin();
   state.draft = draft;
   state.sent = () => opened.fitted;
-  state.open = { turn: opened, wire, prepared, begin };
+  const open = { turn: opened, prepared, begin, moveOn: providers.moveOn };
+  state.open = {
+    ...open,
+    get wire() {
+      return providers.now().moved?.target.wire ?? read.wire;
+    },
+  };
   return prepared();
+}
+
+function beginBudget({ opened, read, budget }: Opened): Promise<void> {
+  const { draft, fitted } = opened;
+  const isListed = fitted.tools.elements.length > 0;
+  return budget.begin({
+    fitted,
+    targets: read.targets,
+    rules: read.options,
+    who: draft.who,
+    lastTool: fitted.outcome === "final" ? finalReport.name : undefined,
+    toolsToCome: isListed ? 0 : (offerIn(draft)?.count.tokens ?? 0),
+  });
+}
+
+interface NextProviders {
+  /** Turns to the next provider that can take the request. Returns false if there is none. */
+  readonly moveOn: () => Promise<boolean>;
+  readonly now: () => Pick<Preparing, "moved" | "reasons">;
+}
+
+/** The other providers that the configuration names for this request. Each of them is tried once. */
+function nextProviders(opened: Turn): NextProviders {
+  const left = [...opened.nextTargets];
+  const reasons: string[] = [];
+  let moved: Preparing["moved"];
+  return {
+    now: () => ({ moved, reasons }),
+    moveOn: async () => {
+      for (let next = left.shift(); next !== undefined; next = left.shift()) {
+        const made = await opened.nextRequest(next);
+        if (made.kind === "ready") {
+          moved = made;
+          opened.moveTo(made);
+          return true;
+        }
+        reasons.push(`${next.key}: ${made.reason}`);
+      }
+      return false;
+    },
+  };
 }
 
 function targetsOf(

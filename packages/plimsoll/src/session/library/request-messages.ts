@@ -109,7 +109,7 @@ export function searchedIn(
  * Adds the prompt sections that change from turn to turn at the end of the conversation. If the caller has written the beginning
  * of the next answer, they come before it.
  */
-function withTail(
+export function withTail(
   wire: Wire,
   messages: readonly JsonObject[],
   tail: string,

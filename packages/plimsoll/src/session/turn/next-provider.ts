@@ -44,6 +44,9 @@ export type NextRequest =
   /** The end of a sentence. */
   | { readonly kind: "refused"; readonly reason: string };
 
+/** Statuses with which a provider says that it cannot answer now. 529 is Anthropic's "overloaded". */
+export const overloadedStatuses: ReadonlySet<number> = new Set([429, 500, 502, 503, 529]);
+
 /** The targets of other providers for this turn, in order. */
 export function nextTargets(
   { config }: Pick<NextProviderWorld, "config">,
@@ -98,7 +101,8 @@ async function storedBody(
   const bare: Draft = { ...draft, tools: { kind: "none" } };
   const { log, branch, path } = draft;
   const sized = await sizeView(facts, bare, viewOf(log, branch, path));
-  const bytes = draft.request.compose({ patches: sized.patches });
+  const { compose, composeForOther = compose } = draft.request;
+  const bytes = composeForOther({ patches: sized.patches });
   return { sized, body: decodeMessage(bytes) };
 }
 
