@@ -210,6 +210,13 @@ test.each([
   ["retention: { max_size: 2 parsecs }", "retention.max_size is wrong: give a size above 0"],
   ["retention: { max_ages: 30d }", 'unknown key "max_ages" in retention: did you mean "max_age"?'],
   ["a: [", "is not valid YAML"],
+  [
+    "targets: { small: [gpt-5.1] }",
+    "write each target as provider/model, for example openai/gpt-5.1",
+  ],
+  ["providers: { openai: { apiKeyEnv: sk-123 } }", "providers.openai.apiKeyEnv is wrong"],
+  ["providers: { openai: { maxUsdPerDay: -1 } }", "providers.openai.maxUsdPerDay is wrong"],
+  ["providers: { openai: { api: completions } }", "providers.openai.api is wrong"],
   ["defaults: { reasoning: huge }", "defaults.reasoning is wrong"],
   ["agents: { coder: { toolsDenied: shell } }", "agents.coder.toolsDenied is wrong"],
   ["agents: { coder: { contextWindow: 1 } }", 'unknown key "contextWindow" in agents.coder'],

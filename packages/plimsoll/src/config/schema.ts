@@ -150,7 +150,14 @@ export const configSchema = z.strictObject({
     .describe("Providers by name. Clients reach each under `/p/{name}/…`.")
     .optional(),
   targets: z
-    .record(z.string(), z.array(z.string()))
+    .record(
+      z.string(),
+      z.array(
+        z.string().regex(/^[\w-]+\/\S+$/, {
+          error: "write each target as provider/model, for example openai/gpt-5.1",
+        }),
+      ),
+    )
     .describe(
       "Fallbacks by model, as `provider/model`, in the order in which Plimsoll tries them. It tries models of the same provider before it takes anything out. It tries other providers if no view fits, or if the provider is overloaded (decisions/0019): the library always, the service only if `providers.{name}.apiKeyEnv` names a key.",
     )
