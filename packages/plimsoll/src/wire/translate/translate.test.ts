@@ -155,3 +155,80 @@ describe.each(pairs)("from $from to $to", (pair) => {
     },
   );
 });
+
+describe("what only one provider accepts", () => {
+  const chat = (messages: readonly JsonObject[], more: JsonObject = {}) =>
+    translateRequest(
+      { from: wires["openai-chat"], to: wires.anthropic },
+      { model: "m", messages, ...more },
+      { model: models.anthropic, maxTokens: 4000 },
+    );
+  const called = (id: string): JsonObject => ({
+    role: "assistant",
+    content: null,
+    tool_calls: [{ id, type: "function", function: { name: "look", arguments: "{}" } }],
+  });
+
+  test("ids that a provider would refuse get others, always the same, and never one that is taken", () => {
+    const messages = [
+      { role: "user", content: "Look." },
+      called("call_1"),
+      { role: "tool", tool_call_id: "call_1", content: "one" },
+      called("functions.look:0"),
+      { role: "tool", tool_call_id: "functions.look:0", content: "two" },
+      { role: "user", content: "And?" },
+    ];
+    const [made, again] = [chat(messages), chat([...messages, called("call_3")].slice(0, -1))];
+    expect(made).toMatchObject({ kind: "translated" });
+    const { messages: sent } = made.kind === "translated" ? made.body : { messages: [] };
+    expect(JSON.stringify(sent).match(/"(?:tool_use_)?id":"[^"]*"/g)).toEqual([
+      '"id":"call_1"',
+      '"tool_use_id":"call_1"',
+      '"id":"call_2"',
+      '"tool_use_id":"call_2"',
+    ]);
+    expect(again).toEqual(made);
+  });
+
+  test("a failed call says so in its result", () => {
+    const result = {
+      type: "tool_result",
+      tool_use_id: "toolu_1",
+      is_error: true,
+      content: "ENOENT",
+    };
+    const body = {
+      model: "m",
+      max_tokens: 10,
+      messages: [
+        { role: "user", content: "Look." },
+        {
+          role: "assistant",
+          content: [{ type: "tool_use", id: "toolu_1", name: "look", input: {} }],
+        },
+        { role: "user", content: [result] },
+      ],
+    };
+    const between = { from: wires.anthropic, to: wires["openai-chat"] };
+    const made = translateRequest(between, body, { model: "gpt-4.1", maxTokens: 4000 });
+    expect(made).toMatchObject({
+      kind: "translated",
+      body: { messages: [{}, {}, { role: "tool", content: "This call failed:\nENOENT" }] },
+    });
+  });
+
+  test("an answer no longer than the other model can give, and its sampling only where it is allowed", () => {
+    const user = [{ role: "user", content: "Look." }];
+    expect(chat(user, { max_tokens: 99_999, temperature: 0.5 })).toMatchObject({
+      body: { max_tokens: 4000, temperature: 0.5 },
+    });
+    expect(chat(user, { temperature: 1.5 })).toEqual({
+      kind: "refused",
+      reason: "its temperature is 1.5, and Anthropic takes at most 1",
+    });
+    const between = { from: wires["openai-chat"], to: wires["openai-responses"] };
+    const body = { model: "m", messages: user, temperature: 1.5 };
+    const made = translateRequest(between, body, { model: "gpt-5.1", maxTokens: 4000 });
+    expect(made).toMatchObject({ kind: "translated", leftOut: ["temperature"] });
+  });
+});
