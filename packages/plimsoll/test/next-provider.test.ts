@@ -219,11 +219,24 @@ test.each([
 
 const lookingTools = [{ name: "look", input_schema: { type: "object" } }];
 
-test.each([false, true])(
-  "also when Plimsoll's own tools are in the request, which stay at home (stream: %s)",
-  async (stream) => {
+/** Anthropic says so inside a stream that began normally. */
+const beginsOverloaded = (): Answer => {
+  const error = { type: "error", error: { type: "overloaded_error", message: "Overloaded" } };
+  const event = `event: error\ndata: ${JSON.stringify(error)}\n\n`;
+  const headers = { "content-type": "text/event-stream" };
+  return { kind: "raw", headers, pieces: [new TextEncoder().encode(event)] };
+};
+
+test.each([
+  ["JSON", false, () => overloaded],
+  ["stream", true, () => overloaded],
+  ["stream that begins overloaded", true, beginsOverloaded],
+] as const)(
+  "also when Plimsoll's own tools are in the request, which stay at home (%s)",
+  async (name, stream, begins) => {
+    first = begins;
     const model = modelFor("anthropic", "openai-chat");
-    const headers = { "x-plimsoll-session": `own-tools-${stream}` };
+    const headers = { "x-plimsoll-session": `own-tools ${name}` };
     const call = { type: "tool_use", id: "toolu_1", name: "look", input: {} };
     const content = "a line of the log\n".repeat(40_000);
     const body = bodyOf(
@@ -249,6 +262,15 @@ test.each([false, true])(
     expect(upstream.refusals.invalid).toEqual([]);
   },
 );
+
+test("a provider that says overloaded in the first event of its stream is skipped too", async () => {
+  first = beginsOverloaded;
+  const model = modelFor("anthropic", "openai-chat");
+  const asked = await hail("anthropic", { model, stream: true });
+  expect([asked.status, asked.isComplete]).toEqual([200, true]);
+  expect(asked.headers.get("x-plimsoll-target")).toBe(next["openai-chat"]);
+  expect(asked.answer).not.toContain("Overloaded");
+});
 
 test("x-plimsoll-off sends nothing elsewhere", async () => {
   const headers = { "x-plimsoll-off": "1" };

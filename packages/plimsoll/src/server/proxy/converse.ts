@@ -19,6 +19,7 @@ import {
   framings,
 } from "../../wire/format/framing.ts";
 import type { Answer, RoundMerger, StreamEvent, Wire } from "../../wire/format/wire.ts";
+import { overloaded } from "../../wire/overflow.ts";
 import { plainBody } from "../http/unpack.ts";
 import { bufferForOverflow } from "./buffer-for-overflow.ts";
 import {
@@ -95,12 +96,8 @@ async function takeRound(
   const { statusCode: status } = upstream;
   const body = plainBody(upstream.body, headers);
   const framing = framingOf(status, headers, conversing.framing);
-  const plainHeaders = withoutEncoding(headers);
-  const overflowCheck = bufferForOverflow(conversing.wire, {
-    status,
-    headers: plainHeaders,
-    framing,
-  });
+  const begun = { status, headers: withoutEncoding(headers), framing };
+  const overflowCheck = bufferForOverflow(conversing.wire, begun, hasNext(conversing, answer));
   const hearing =
     framing !== undefined && status < 400
       ? answer.hearStream({ status, headers, body, overflowCheck }, framing)
@@ -110,8 +107,8 @@ async function takeRound(
   });
   switch (heard.kind) {
     case "overflow": {
-      const isSmaller = await conversing.turn.overflowed(heard.overflow);
-      if (isSmaller) return "again";
+      const { overflow } = heard;
+      if (overflow !== overloaded && (await conversing.turn.overflowed(overflow))) return "again";
       return passUnlessAnswered(conversing, answer, heard);
     }
     case "overloaded":
@@ -128,6 +125,11 @@ async function takeRound(
     case "passed":
       return "over";
   }
+}
+
+/** Whether another provider can still answer, because the client has received nothing. */
+function hasNext({ turn }: Conversing, { isFresh }: ClientAnswer): boolean {
+  return isFresh && turn.nextTargets.length > 0;
 }
 
 /** Passes the provider's refusal on, unless another provider answers instead. */

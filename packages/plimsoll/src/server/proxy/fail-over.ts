@@ -23,7 +23,7 @@ import { withoutCredentials } from "../../wire/format/credentials.ts";
 import { framings } from "../../wire/format/framing.ts";
 import type { Answer, StreamEvent, Wire } from "../../wire/format/wire.ts";
 import { questionHeaders } from "../../wire/one-question.ts";
-import type { Overflow } from "../../wire/overflow.ts";
+import { overloaded } from "../../wire/overflow.ts";
 import { AnswerTranslator } from "../../wire/translate/translate.ts";
 import { pathOfWire } from "../../wire/vendors.ts";
 import { plainBody } from "../http/unpack.ts";
@@ -63,9 +63,6 @@ export type FailedOver =
   | { readonly kind: "nobody"; readonly reasons: readonly string[] };
 
 type Ready = Extract<NextRequest, { readonly kind: "ready" }>;
-
-/** Stands for the answer of an overloaded provider, which says nothing about the size of the request. */
-export const overloaded: Overflow = { kind: "input" };
 
 /** Holds back an overloaded provider's answer until it has ended, because another provider may answer instead. */
 export const heldBack: OverflowCheck = {

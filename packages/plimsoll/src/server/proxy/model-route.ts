@@ -10,7 +10,7 @@ import type { ReceivedTurn, Turn } from "../../session/turn/turn.ts";
 import { credentialsOf } from "../../wire/format/credentials.ts";
 import { applySplices } from "../../wire/format/splice.ts";
 import type { Wire } from "../../wire/format/wire.ts";
-import type { Overflow } from "../../wire/overflow.ts";
+import { type Overflow, overloaded } from "../../wire/overflow.ts";
 import { pathWithModel } from "../../wire/vendors.ts";
 import { wires } from "../../wire/wires.ts";
 import { type Caller, checkJson } from "../http/checks.ts";
@@ -27,7 +27,6 @@ import {
   failOver,
   failOverHeader,
   heldBack,
-  overloaded,
 } from "./fail-over.ts";
 import { readHints, readSwitches } from "./hints.ts";
 import { type Answering, type Call, framingOf, relay, upstreamHeaders } from "./relay.ts";
@@ -150,8 +149,9 @@ function answeringOf(
 ): Answering {
   const wire = wires[name];
   const begun = { status, headers, framing: framingOf(status, headers, framing ?? "events") };
-  const isOverloaded = overloadedStatuses.has(status) && turn.nextTargets.length > 0;
-  const overflowCheck = isOverloaded ? heldBack : bufferForOverflow(wire, begun);
+  const hasNext = turn.nextTargets.length > 0;
+  const isOverloaded = overloadedStatuses.has(status) && hasNext;
+  const overflowCheck = isOverloaded ? heldBack : bufferForOverflow(wire, begun, hasNext);
   return {
     headers: { ...turnHeaders(turn), ...next.headers() },
     watch: watchAnswer(turn, wire, begun),
