@@ -11,7 +11,8 @@ const packageOf = createRequire(join(target, "any.js"));
 /** All tokens in the order of their ranks: the number of its bytes in one byte, then the bytes. */
 function pack(ranks) {
   return Buffer.concat(
-    ranks.map((token) => {
+    // p50k_base has no token for the rank of its special token.
+    Object.values(ranks).map((token) => {
       const bytes = Buffer.from(token);
       if (bytes.length > 255) throw new Error(`A token has ${bytes.length} bytes.`);
       return Buffer.concat([Buffer.of(bytes.length), bytes]);
@@ -20,7 +21,7 @@ function pack(ranks) {
 }
 
 const { version } = packageOf("gpt-tokenizer/package.json");
-for (const name of ["cl100k_base", "o200k_base"]) {
+for (const name of ["r50k_base", "p50k_base", "cl100k_base", "o200k_base"]) {
   const { default: ranks } = packageOf(`gpt-tokenizer/bpeRanks/${name}`);
   const about = `// OpenAI's vocabulary ${name}, from gpt-tokenizer ${version} (MIT, © 2023-2024 Bazyli Brzoska) by scripts/derive-vocabularies.mjs.`;
   const tokens = pack(ranks).toString("base64");

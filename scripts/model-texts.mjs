@@ -249,7 +249,7 @@ const chapters = {
   fillingNote: ["After the last message, when the window fills", [[82, "compact_context"], [82]]],
   noteTexts: [
     "In the last turn, in the last round of lookups, and in place of an answer that was only a lookup",
-    {},
+    { finalReport: [["agent__final_report"]] },
   ],
   summaryTexts: [
     "The prompt of the model that writes summaries",
@@ -260,6 +260,7 @@ const chapters = {
     },
   ],
   storyWriterTexts: ["The prompt of the model that writes the story so far", { now: [[1000]] }],
+  translationTexts: ["In requests that go to another provider", {}],
   toolBudgetTexts: [
     "In place of a tool's result, in the library",
     { usedUp: [[120]], notAllowed: [["shell"]] },

@@ -76,6 +76,7 @@ export const rooms = [
     pure,
   ],
   ["wire", "wires.ts", "Finds a wire by name, and recognises bodies and errors", pure],
+  ["wire/translate", "translate.ts", "Translates between the wires of Anthropic and OpenAI", pure],
   [
     "compact/units",
     "fixed-units.ts",

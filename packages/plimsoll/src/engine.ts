@@ -18,7 +18,7 @@ import type { Strategy } from "./message/strategy.ts";
 import { newSession, resumeSession, type SessionOptions } from "./open-session.ts";
 import type { WordVectors } from "./search/vectors.ts";
 import { createBackground } from "./session/fit/background.ts";
-import { createDebug } from "./session/fit/debug.ts";
+import { createDebug, type Debug } from "./session/fit/debug.ts";
 import { createPhaseWatch } from "./session/fit/phases.ts";
 import { countWith, usualChain, usualTokenizer } from "./session/fit/usual-chain.ts";
 import { createSessionCache } from "./session/identify/find-session.ts";
@@ -87,6 +87,8 @@ export interface Parts {
   readonly counter: SessionTokenCounter;
   /** The clock, in milliseconds since 1970. Plimsoll also uses it to tell how old a provider's cache is. */
   readonly now: () => number;
+  /** Receives the guard's reasoning by topic. By default it is printed if CONTEXT_DEBUG=true is set. */
+  readonly debug?: Debug;
   /** Maximum number of sessions in memory. Other sessions are read from the store when they are needed. */
   readonly sessionsInMemory?: number;
 }
@@ -296,6 +298,7 @@ async function openContext(options: EngineOptions, config: Config): Promise<Open
     bus,
     health,
     mender: opened.mender,
+    ...(options.parts?.debug === undefined ? {} : { debug: options.parts.debug }),
     ...(options.parts?.sessionsInMemory === undefined
       ? {}
       : { sessionsInMemory: options.parts.sessionsInMemory }),
@@ -401,9 +404,9 @@ function assemble(parts: Assembly): Assembled {
       process.emitWarning(`A background task of Plimsoll failed: ${errorMessage(error)}`),
     ),
     ...summariserOf(config, now),
-    debug: createDebug(process.env["CONTEXT_DEBUG"] === "true", (line) =>
-      process.stderr.write(line),
-    ),
+    debug:
+      parts.debug ??
+      createDebug(process.env["CONTEXT_DEBUG"] === "true", (line) => process.stderr.write(line)),
   };
   return Object.assign(context, { turns: createTurnServices(context) });
 }

@@ -30,7 +30,9 @@ const lookBackChars = 2_048;
 function lastCleanCut(text: string, start: number, limit: number): number | undefined {
   const lowest = Math.max(start + 1, limit - lookBackChars);
   for (let end = limit; end >= lowest; end--) {
-    if (isCleanCut(text.charAt(end - 1), text.charAt(end))) return end;
+    // At the end of a chunk, r50k and p50k keep white space together that they split before a word.
+    const isRun = text.charAt(end - 1) === "\n" && whiteSpace.test(text.charAt(end - 2));
+    if (!isRun && isCleanCut(text.charAt(end - 1), text.charAt(end))) return end;
   }
   return undefined;
 }

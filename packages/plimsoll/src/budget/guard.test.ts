@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { seededCounters } from "./counters.ts";
 import {
   assessAfter,
   assessBefore,
@@ -29,6 +30,7 @@ const projected = (tokens: number, head = 0, least = tokens) => ({
   head,
   preamble: 0,
   isGuess: false,
+  counters: seededCounters(tokens, { committed: 0, schema: 0, reasoning: 0 }),
 });
 
 describe("before anything is taken out", () => {
@@ -266,4 +268,38 @@ test.each([
   const own = contextBudget === undefined ? {} : { contextBudget };
   const asked = { systemTokens, usualTokens: 3_000 };
   expect(toolTokensInBudget(targetOf(200_000), own, asked)).toBe(tokens);
+});
+
+describe("with strict_limit: effectiveLimit = contextWindow - bufferTokens - maxOutputTokens", () => {
+  const own = { isStrict: true } as const;
+  const seed = (schema: number) => ({ committed: 0, schema, reasoning: 0 });
+  const sized = (tokens: number, schema: number, head = 0) => ({
+    ...projected(tokens, head),
+    counters: seededCounters(tokens, seed(schema)),
+  });
+  const example = targetOf(128_000, 8_192, 16_384);
+
+  test("128,000 - 8,192 - 16,384 = 103,424, also beside a large head", () => {
+    expect(effectiveLimit(example, own)).toBe(103_424);
+    expect(effectiveLimit(example, own, { head: 100_000, preamble: 90_000 })).toBe(103_424);
+    expect(effectiveLimit(example, {}, { head: 100_000, preamble: 90_000 })).toBeGreaterThan(
+      103_424,
+    );
+  });
+
+  test.each([
+    ["when projections exceed limit, guard forces final turn", 103_425, 0, "final"],
+    ["up to the limit the request proceeds", 103_424, 0, "fits"],
+    [
+      "if only schema tokens overflow and base projection fits, allow request",
+      104_424,
+      1000,
+      "fits",
+    ],
+    ["if the base projection does not fit either, it is the final turn", 104_425, 1000, "final"],
+    ["what no window holds is refused", 128_000, 0, "refuse"],
+  ])("%s", (_name, tokens, schema, kind) => {
+    const input = { projection: sized(tokens, schema), targets: [example] as const, own };
+    expect(assessAfter(input).kind).toBe(kind);
+  });
 });

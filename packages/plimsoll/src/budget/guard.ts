@@ -27,6 +27,11 @@ export interface OwnLimits {
   readonly outputInBudget?: number | "as asked";
   /** Limit for the agent or for the type of model. If it is set, compaction starts at the warning threshold. */
   readonly agentLimit?: number;
+  /**
+   * Whether the limit is exactly the window minus the buffer minus the answer's length, and whatever is still over it after all
+   * compactions is the final turn.
+   */
+  readonly isStrict?: true;
   /** Priority 1 is the highest. It raises the agent's limit by a fifth, but never above the window. */
   readonly priority?: 1 | 2 | 3;
 }
@@ -91,6 +96,7 @@ export function effectiveLimit(
 ): number {
   const { window, reserve } = limit;
   const asked = budgetOf(limit, own);
+  if (own.isStrict === true) return strictLimit(limit, asked);
   const budget = asked === undefined ? undefined : Math.max(asked, preamble * preamblesInBudget);
   const beside = Math.min(
     (window - head) * room.ofWindow,
@@ -133,6 +139,11 @@ export function windowLimitOf(
 ): number | undefined {
   const alone = effectiveLimit(target, {}, fixed);
   return limit < alone ? alone : undefined;
+}
+
+/** The limit of the guard's document: `contextWindow - bufferTokens - maxOutputTokens`. */
+function strictLimit({ window, buffer, maxOutput }: Limit, budget: number | undefined): number {
+  return Math.max(0, Math.min(window - buffer - maxOutput, budget ?? Number.POSITIVE_INFINITY));
 }
 
 /** The limit before it is raised for a large fixed part. */
@@ -180,7 +191,8 @@ function besideAnswer(
 
 /** True if the size of the window is unknown and no other limit is set. Nothing is then too long until the provider says so. */
 function isBoundless({ limit }: GuardTarget, own: OwnLimits = {}): boolean {
-  return limit.windowSource === "fallback" && budgetOf(limit, own) === undefined;
+  const isGuess = limit.windowSource === "fallback" && own.isStrict !== true;
+  return isGuess && budgetOf(limit, own) === undefined;
 }
 
 /** The verdict before anything is taken out. */
@@ -227,7 +239,7 @@ export function assessAfter(input: GuardInput): Verdict {
   const [target] = input.targets;
   const { tokens, least } = input.projection;
   const limit = effectiveLimit(target, input.own, input.projection);
-  if (hasRoom(target, least)) {
+  if (hasRoom(target, least) && isLetGo(input, limit)) {
     const filled = filledOf(input.projection, limit, effectiveLimit(target, input.own));
     const { warn } = input.thresholds ?? usualThresholds;
     return { kind: "fits", target: target.name, filled, isWarning: filled >= warn };
@@ -235,6 +247,11 @@ export function assessAfter(input: GuardInput): Verdict {
   const overTokens = Math.max(0, tokens - limit);
   const fitsRawWindow = least + outputTokensMin <= target.limit.named;
   return { kind: fitsRawWindow ? "final" : "refuse", target: target.name, overTokens };
+}
+
+/** With a strict limit, only tool schemas may exceed it. */
+function isLetGo({ own, projection: { tokens, counters } }: GuardInput, limit: number): boolean {
+  return own?.isStrict !== true || tokens - counters.schema <= limit;
 }
 
 /** Whether the window has room for this many tokens and a short answer. A window of unknown size always has room. */

@@ -73,6 +73,12 @@ describe("the limit", () => {
     });
   });
 
+  it("contextWindowBufferTokens … 8,192 is subtracted as it is if the configuration names it, also from a small window", () => {
+    const facts = findModel("openai", "gpt-4");
+    const defaults = { contextWindowBufferTokens: 8_192 };
+    expect(resolveLimit({ facts, defaults })).toMatchObject({ buffer: 8_192, limit: 0 });
+  });
+
   it("is never negative", () => {
     const size = fc.nat({ max: 2_000_000 });
     fc.assert(

@@ -95,10 +95,10 @@ describe("a sum of counts", () => {
 });
 
 describe("tool schemas", () => {
-  it("are scaled only where the tokenizer is not exact, and are never more than an estimate", () => {
+  it("are scaled × 2.09 if the configuration says so, whatever the tokenizer, and are never more than an estimate", () => {
     expect(schemaTokens(estimate(100), 2.09)).toEqual(estimate(209));
-    expect(schemaTokens(exact(100), 2.09)).toEqual(estimate(100));
-    expect(schemaTokens(bound(100), 2.09)).toEqual(estimate(100));
+    expect(schemaTokens(exact(100), 2.09)).toEqual(estimate(209));
+    expect(schemaTokens(bound(100), 2.09)).toEqual(estimate(209));
     expect(schemaTokens(exact(0), 2.09)).toEqual(exact(0));
   });
 

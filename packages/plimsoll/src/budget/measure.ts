@@ -84,11 +84,11 @@ export function toolText(tool: ToolDefinition): string {
  * The tokens of tool schemas. Each provider writes schemas in its own form, so a count of their JSON text is never exact.
  * Anthropic's example counts 403 tokens for one tool and a question, of which 346 are a prompt that Anthropic adds to
  * every request with tools (docs, "Token counting" and "Tool use pricing", 2026-11). So a schema takes no more tokens than its
- * JSON text. `factor` raises the count for servers with an unknown tokenizer, which may need more.
+ * JSON text, unless the configuration has another `factor`.
  */
 export function schemaTokens({ tokens, certainty }: Count, factor: number): Count {
   return {
-    tokens: certainty === "estimate" ? Math.ceil(tokens * factor) : tokens,
+    tokens: Math.ceil(tokens * factor),
     certainty: tokens === 0 ? certainty : "estimate",
   };
 }

@@ -7,7 +7,7 @@ import { effort, tries } from "../../test/harness/effort.ts";
 import { PlimsollError } from "../message/error.ts";
 import { loadTokenizer, type Tokenizer } from "./tokenizer.ts";
 
-const names = ["o200k_base", "cl100k_base"] as const;
+const names = ["o200k_base", "cl100k_base", "p50k_base", "r50k_base"] as const;
 const oracles = Object.fromEntries(names.map((name) => [name, get_encoding(name)]));
 const truth = (name: string, text: string): number =>
   oracles[name]?.encode_ordinary(text).length ?? Number.NaN;
@@ -23,6 +23,14 @@ const vocabularies = {
   cl100k_base: {
     ours: () => import("../../data/cl100k_base.js"),
     theirs: () => import("gpt-tokenizer/bpeRanks/cl100k_base"),
+  },
+  p50k_base: {
+    ours: () => import("../../data/p50k_base.js"),
+    theirs: () => import("gpt-tokenizer/bpeRanks/p50k_base"),
+  },
+  r50k_base: {
+    ours: () => import("../../data/r50k_base.js"),
+    theirs: () => import("gpt-tokenizer/bpeRanks/r50k_base"),
   },
 };
 
@@ -60,7 +68,7 @@ describe.each(names)("%s", (name) => {
   it("has the tokens of gpt-tokenizer, in the same order", async () => {
     const { ours, theirs } = vocabularies[name];
     const [{ tokens }, { default: ranks }] = await Promise.all([ours(), theirs()]);
-    const packed = ranks.map((token) => {
+    const packed = Object.values(ranks).map((token) => {
       const bytes = typeof token === "string" ? Buffer.from(token) : Buffer.from(token);
       return Buffer.concat([Buffer.of(bytes.length), bytes]);
     });
@@ -248,7 +256,36 @@ describe("estimates", () => {
   });
 });
 
+describe("Uses Math.max(tokenizerResult, characterApproximation) to get the higher of both estimates", () => {
+  it.each([
+    ["max:tiktoken:o200k_base", " ".repeat(4000), 1000],
+    ["max:tiktoken:o200k_base", "中".repeat(100), truth("o200k_base", "中".repeat(100))],
+    ["max:approximate", "12345", 2],
+  ])("%s", async (id, text, tokens) => {
+    const tokenizer = await loadTokenizer(id);
+    expect(tokenizer.id).toBe(id);
+    expect(tokenizer.count(text).tokens).toBe(tokens);
+  });
+
+  it("but an exact count stays as it is without `max:`", async () => {
+    const tokenizer = await loadTokenizer("tiktoken:o200k_base");
+    expect(tokenizer.count(" ".repeat(4000)).tokens).toBeLessThan(100);
+  });
+});
+
 describe("tiktoken by model", () => {
+  it.each([
+    ["text-davinci-003", "p50k_base"],
+    ["code-davinci-002", "p50k_base"],
+    ["davinci", "r50k_base"],
+    ["gpt2", "r50k_base"],
+  ] as const)("tiktoken:<model> - OpenAI-compatible models: %s uses %s", async (model, name) => {
+    const text = "def f(x):\n        return x  # 12345 Größe";
+    const tokenizer = await loadTokenizer(`tiktoken:${model}`);
+    expect(tokenizer.count(text)).toEqual({ tokens: truth(name, text), certainty: "exact" });
+    expect(truth("p50k_base", text)).not.toBe(truth("r50k_base", text));
+  });
+
   it.each([
     ["gpt-4", "cl100k_base"],
     ["gpt-3.5-turbo-0125", "cl100k_base"],
@@ -317,13 +354,18 @@ describe("a tokenizer.json of the user", () => {
   });
 });
 
-it.each(["", "nonsense", "tiktoken:nonsense", "tiktoken:claude-3", "Claude:x"])(
-  "an unknown tokenizer is refused, and the accepted ones are named: %j",
-  async (id) => {
-    const error: unknown = await loadTokenizer(id).catch((reason: unknown) => reason);
-    expect(PlimsollError.is(error) && error.code).toBe("TOKENIZER_UNKNOWN");
-    for (const accepted of ["tiktoken:", "anthropic", "gemini", "approximate", "hf:"]) {
-      expect(String(error)).toContain(accepted);
-    }
-  },
-);
+it.each([
+  "",
+  "max:",
+  "max:max:approximate",
+  "nonsense",
+  "tiktoken:nonsense",
+  "tiktoken:claude-3",
+  "Claude:x",
+])("an unknown tokenizer is refused, and the accepted ones are named: %j", async (id) => {
+  const error: unknown = await loadTokenizer(id).catch((reason: unknown) => reason);
+  expect(PlimsollError.is(error) && error.code).toBe("TOKENIZER_UNKNOWN");
+  for (const accepted of ["tiktoken:", "anthropic", "gemini", "approximate", "hf:"]) {
+    expect(String(error)).toContain(accepted);
+  }
+});

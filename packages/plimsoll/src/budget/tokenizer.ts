@@ -31,7 +31,7 @@ export type ReadJson = (path: string) => Promise<unknown>;
 
 const acceptedIds =
   "tiktoken:<encoding or OpenAI model>, anthropic, claude:<model>, gemini, google:gemini<model>, " +
-  "google-gemini<model>, estimate, approximate, hf:<path of a tokenizer.json>";
+  "google-gemini<model>, estimate, approximate, hf:<path of a tokenizer.json>, max:<one of these>";
 
 /** `readJson` reads the file of an `hf:` tokenizer. `pause` is called while a vocabulary is built, which takes about 15 ms. */
 export async function loadTokenizer(
@@ -40,6 +40,12 @@ export async function loadTokenizer(
   pause?: Pause,
 ): Promise<Tokenizer> {
   if (id === "approximate") return { id, count: approximate };
+  if (id.startsWith(atLeast)) {
+    const of = id.slice(atLeast.length);
+    if (of.startsWith(atLeast)) throw unknown(`There is no tokenizer "${id}".`);
+    const counting = await loadTokenizer(of, readJson, pause);
+    return { ...counting, id, count: (text) => notBelow(counting.count(text), approximate(text)) };
+  }
   if (id === "estimate") return await estimating(id, findModel("", "").tokenFactor, pause);
   if (id === "anthropic" || id.startsWith("claude:")) {
     const model = id === "anthropic" ? "claude" : id.slice("claude:".length);
@@ -57,6 +63,13 @@ export async function loadTokenizer(
   throw unknown(`There is no tokenizer "${id}".`);
 }
 
+/** The beginning of an id that counts each text with a tokenizer and by its characters, and takes the higher count. */
+const atLeast = "max:";
+
+function notBelow(count: Count, floor: Count): Count {
+  return floor.tokens > count.tokens ? floor : count;
+}
+
 function unknown(reason: string, cause?: unknown): PlimsollError {
   return new PlimsollError("TOKENIZER_UNKNOWN", `${reason} Use one of: ${acceptedIds}.`, { cause });
 }
@@ -65,7 +78,7 @@ function approximate(text: string): Count {
   return { tokens: Math.ceil(text.length / 4), certainty: "estimate" };
 }
 
-type EncodingName = "cl100k_base" | "o200k_base";
+type EncodingName = "r50k_base" | "p50k_base" | "cl100k_base" | "o200k_base";
 
 interface EncodingSource {
   /** tiktoken's pattern for the pieces of a text. */
@@ -78,7 +91,12 @@ const contraction = "'(?:[sS]|[dD]|[mM]|[tT]|[lL][lL]|[vV][eE]|[rR][eE])";
 const capitals = String.raw`[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]`;
 const smallLetters = String.raw`[\p{Ll}\p{Lm}\p{Lo}\p{M}]`;
 
+/** The pattern of GPT-2 and GPT-3. */
+const oldSplit: string = String.raw`'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`;
+
 const encodingSources: Readonly<Record<EncodingName, EncodingSource>> = {
+  r50k_base: { split: oldSplit, load: () => import("../../data/r50k_base.js") },
+  p50k_base: { split: oldSplit, load: () => import("../../data/p50k_base.js") },
   cl100k_base: {
     split: String.raw`${contraction}|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s+$|\s*[\r\n]|\s+(?!\S)|\s`,
     load: () => import("../../data/cl100k_base.js"),
@@ -90,14 +108,31 @@ const encodingSources: Readonly<Record<EncodingName, EncodingSource>> = {
 };
 
 function encodingOf(name: string): EncodingName {
-  if (name === "cl100k_base" || name === "o200k_base") return name;
+  if (isEncoding(name)) return name;
   // The harmony encoding differs from o200k_base only in special tokens, and Plimsoll counts special tokens as text.
   if (name === "o200k_harmony") return "o200k_base";
+  if (name === "gpt2") return "r50k_base";
+  const old = oldModels.find(({ match }) => match.test(name));
+  if (old !== undefined) return old.encoding;
   const facts = findModel("openai", name);
   if (facts.tokenizer === "tiktoken:cl100k_base") return "cl100k_base";
   if (facts.tokenizer === "tiktoken:o200k_base") return "o200k_base";
   throw unknown(`"${name}" is not an OpenAI encoding or model.`);
 }
+
+function isEncoding(name: string): name is EncodingName {
+  return Object.hasOwn(encodingSources, name);
+}
+
+/** Models of 2020 to 2022, whose encodings tiktoken lists. They are not in the catalogue, because they are no longer served. */
+const oldModels: readonly { readonly match: RegExp; readonly encoding: EncodingName }[] = [
+  {
+    match:
+      /^(?:text-davinci-00[23]|(?:text-davinci|code-davinci)-edit-001|code-(?:davinci|cushman)-00\d|(?:davinci|cushman)-codex)$/,
+    encoding: "p50k_base",
+  },
+  { match: /^(?:text-)?(?:davinci|curie|babbage|ada)(?:-001)?$/, encoding: "r50k_base" },
+];
 
 interface TextCount {
   readonly tokens: number;

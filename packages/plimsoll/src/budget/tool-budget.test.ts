@@ -59,7 +59,7 @@ test("once a result cannot even be named, every further call is told to stop", (
   expect(denied).toMatchObject({ kind: "denied", reason: "budget", tokens: 0 });
   expect(denied).toHaveProperty(
     "text",
-    "The context budget of this turn is used up: 40 tokens are left, and this result needs more. Do not call more tools; give your final answer.",
+    "The context budget of this turn is used up: 40 tokens are left, and this result needs more. Do not repeat the call. Finish with what you have.",
   );
   expect(budget.isExceeded).toBe(true);
   expect(budget.canExecute("read")).toBe(false);

@@ -170,8 +170,8 @@ test.each([
     "context_config.per_llm.0.models is wrong",
   ],
   [
-    "providers: { openai: { models: { x: { reasoning: true } } } }",
-    'unknown key "reasoning" in providers.openai.models.x: remove it; the keys here are contextWindow,',
+    "providers: { openai: { models: { x: { thoughts: true } } } }",
+    'unknown key "thoughts" in providers.openai.models.x: remove it; the keys here are contextWindow,',
   ],
   ["agent: { hard_block: high }", "agent.hard_block is wrong"],
   [
@@ -210,6 +210,18 @@ test.each([
   ["retention: { max_size: 2 parsecs }", "retention.max_size is wrong: give a size above 0"],
   ["retention: { max_ages: 30d }", 'unknown key "max_ages" in retention: did you mean "max_age"?'],
   ["a: [", "is not valid YAML"],
+  [
+    "targets: { small: [gpt-5.1] }",
+    "write each target as provider/model, for example openai/gpt-5.1",
+  ],
+  ["providers: { openai: { apiKeyEnv: sk-123 } }", "providers.openai.apiKeyEnv is wrong"],
+  ["providers: { openai: { maxUsdPerDay: -1 } }", "providers.openai.maxUsdPerDay is wrong"],
+  ["providers: { openai: { api: completions } }", "providers.openai.api is wrong"],
+  ["defaults: { reasoning: huge }", "defaults.reasoning is wrong"],
+  ["agents: { coder: { toolsDenied: shell } }", "agents.coder.toolsDenied is wrong"],
+  ["agents: { coder: { contextWindow: 1 } }", 'unknown key "contextWindow" in agents.coder'],
+  ["agent: { result_offload: always }", "agent.result_offload is wrong"],
+  ["agent: { final_turn: report }", "agent.final_turn is wrong"],
   ["providers: { __proto__: { polluted: 1 } }", '"__proto__" is not allowed'],
 ])("%s gets one sentence", (text, sentence) => {
   expect(() => parseConfig(text, "x.yaml")).toThrowError(sentence);

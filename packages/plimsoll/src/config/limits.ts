@@ -26,6 +26,7 @@ export function ownLimitsOf(config: Config, who: WhoAsks): OwnLimits {
     ...(config.agent?.output_in_budget === true
       ? { outputInBudget: config.agent.max_output_tokens ?? "as asked" }
       : {}),
+    ...(config.agent?.strict_limit === true ? { isStrict: true } : {}),
     ...(named.length === 0 ? {} : { agentLimit: Math.max(floorOf(config), Math.min(...named)) }),
     ...(who.priority === undefined ? {} : { priority: who.priority }),
   };

@@ -8,13 +8,41 @@ import { z } from "zod";
 export const tokens = z.number().int().nonnegative();
 export const share = z.number().min(0).max(1);
 export const http = z.url({ protocol: /^https?$/ });
-export const schemaFactor = z
+const schemaFactor = z
   .number()
   .min(0.5)
   .max(4)
   .describe(
-    "Factor for estimating tool schemas: tokens per token of the schema's JSON text. Default: 1.",
+    "Factor for tool schemas: tokens per token of the schema's JSON text, whatever the tokenizer. Default: 1.",
   );
+
+/** The settings of each level: agent, model, provider, defaults (config/levels.ts). */
+export const levelSettings = {
+  reasoning: z
+    .enum(["minimal", "low", "medium", "high"])
+    .describe(
+      "How much a capable model thinks, if a request does not say it itself. Thinking is part of the answer's length. Default: the request decides.",
+    )
+    .optional(),
+  toolsAllowed: z
+    .array(z.string())
+    .describe(
+      "Names of the tools that a request may contain. `*` matches any characters. Default: all tools.",
+    )
+    .optional(),
+  toolsDenied: z
+    .array(z.string())
+    .describe(
+      "Names of tools that Plimsoll takes out of requests. They win over `toolsAllowed`. `*` matches any characters.",
+    )
+    .optional(),
+  toolResponseMaxBytes: tokens
+    .describe(
+      "Results with more bytes than this are replaced by a reference as soon as they arrive. Default: only results that are larger than both 50 KiB and 15 % of the limit, or that do not fit.",
+    )
+    .optional(),
+  toolSchemaFactor: schemaFactor.optional(),
+};
 
 const limitSettings = {
   contextWindow: tokens
@@ -33,11 +61,13 @@ const limitSettings = {
   tokenizer: z
     .string()
     .describe(
-      "The tokenizer to count with, such as `tiktoken:o200k_base`, `anthropic`, `gemini`, `hf:FILE` (needs the optional package `@huggingface/tokenizers`) or `estimate`.",
+      "The tokenizer to count with, such as `tiktoken:o200k_base`, `anthropic`, `gemini`, `hf:FILE` (needs the optional package `@huggingface/tokenizers`) or `estimate`. With `max:` in front, such as `max:tiktoken:o200k_base`, a text counts at least one token for four characters.",
     )
     .optional(),
 };
 
+/** What a tenant may spend at a provider in a day, if the configuration does not say. */
+export const usualUsdPerDay = 5;
 export const usd = z.number().nonnegative();
 const prices = z.strictObject({
   input: usd.describe("US dollars per million input tokens that are not cached.").optional(),
@@ -65,6 +95,24 @@ export const provider = z.strictObject({
     )
     .optional(),
   baseUrl: http.describe("Address of the server. Default: the vendor's public address.").optional(),
+  apiKeyEnv: z
+    .string()
+    .regex(/^[A-Z][A-Z0-9_]*$/)
+    .describe(
+      "Name of the environment variable with your key for this provider. Never the key itself. With it, the service may send requests here that their own provider could not answer (`targets`). Clients' own requests still use the clients' keys.",
+    )
+    .optional(),
+  maxUsdPerDay: usd
+    .describe(
+      `Maximum cost per day in US dollars, for each tenant, of requests that are sent with \`apiKeyEnv\`. Default: ${usualUsdPerDay}. A model whose price is not known gets none.`,
+    )
+    .optional(),
+  api: z
+    .enum(["chat", "responses"])
+    .describe(
+      "The API of an OpenAI provider for requests that their own provider could not answer. Default: `responses` for clients that use it, otherwise `chat`.",
+    )
+    .optional(),
   native_tool_deferral: z
     .boolean()
     .describe(
@@ -83,13 +131,14 @@ export const provider = z.strictObject({
       "Whether Plimsoll asks the server to count the tokens of each new system prompt and tool list that fills a quarter of the limit. It asks once, with the client's own key. Default: true on the vendor's own server, false elsewhere.",
     )
     .optional(),
-  toolSchemaFactor: schemaFactor.optional(),
   ...limitSettings,
+  ...levelSettings,
   models: z
     .record(
       z.string(),
       z.strictObject({
         ...limitSettings,
+        ...levelSettings,
         prices: prices
           .describe("Prices to use instead of the table that comes with Plimsoll.")
           .optional(),

@@ -6,7 +6,7 @@
 import { z } from "zod";
 import { usualThresholds, usualToolShare } from "../budget/thresholds.ts";
 import { breakingStrategy } from "./breaking-strategy.ts";
-import { provider, schemaFactor, share, tokens } from "./providers.ts";
+import { levelSettings, provider, share, tokens } from "./providers.ts";
 import { retention } from "./retention.ts";
 import { summariser } from "./summariser.ts";
 
@@ -150,9 +150,16 @@ export const configSchema = z.strictObject({
     .describe("Providers by name. Clients reach each under `/p/{name}/…`.")
     .optional(),
   targets: z
-    .record(z.string(), z.array(z.string()))
+    .record(
+      z.string(),
+      z.array(
+        z.string().regex(/^[\w-]+\/\S+$/, {
+          error: "write each target as provider/model, for example openai/gpt-5.1",
+        }),
+      ),
+    )
     .describe(
-      "Fallbacks by model: models of the same provider with a larger window, as `provider/model`. Plimsoll tries them before it takes anything out.",
+      "Fallbacks by model, as `provider/model`, in the order in which Plimsoll tries them. It tries models of the same provider before it takes anything out. It tries other providers if no view fits, or if the provider is overloaded (decisions/0019): the library always, the service only if `providers.{name}.apiKeyEnv` names a key.",
     )
     .optional(),
   tokens: z
@@ -161,11 +168,6 @@ export const configSchema = z.strictObject({
     .optional(),
   defaults: z
     .strictObject({
-      toolResponseMaxBytes: tokens
-        .describe(
-          "Results with more bytes than this are replaced by a reference as soon as they arrive. Default: only results that are larger than both 50 KiB and 15 % of the limit, or that do not fit.",
-        )
-        .optional(),
       tool_output_mode: z
         .enum(["auto", "read-grep", "truncate", "full-chunked"])
         .describe(
@@ -176,9 +178,15 @@ export const configSchema = z.strictObject({
       maxOutputTokens: tokens
         .describe("Tokens reserved for an answer, for every model.")
         .optional(),
-      toolSchemaFactor: schemaFactor.optional(),
+      ...levelSettings,
     })
     .describe("Settings for all providers and models.")
+    .optional(),
+  agents: z
+    .record(z.string(), z.strictObject(levelSettings))
+    .describe(
+      "Settings for single agents, by the name that they have in requests (`x-plimsoll-agent`) or in the library. They win over those of a model, those over a provider's, and those over `defaults`.",
+    )
     .optional(),
   agent: z
     .strictObject({
@@ -216,6 +224,24 @@ export const configSchema = z.strictObject({
       result_offload_threshold: tokens
         .describe(
           "Results with more bytes than this are replaced by a reference at the next compaction, once the model has answered them. Default: 4096.",
+        )
+        .optional(),
+      result_offload: z
+        .enum(["answered", "on-arrival"])
+        .describe(
+          "When results over `result_offload_threshold` are replaced by a reference. `answered` (default): at the next compaction, once the model has answered them. `on-arrival`: before the model sees them.",
+        )
+        .optional(),
+      strict_limit: z
+        .boolean()
+        .describe(
+          "Whether the limit is always the window minus the buffer minus the answer's length, and a request that no compaction brings below it is sent as the final turn. Default: false. The limit then gives way to a large system prompt, and at most a quarter of the window is kept for the answer.",
+        )
+        .optional(),
+      final_turn: z
+        .enum(["answer", "final_report"])
+        .describe(
+          "What a final turn asks for in the service. `answer` (default): an answer in words, without tools. `final_report`: a call of the tool `agent__final_report`, which is then the only tool; your program must know that tool. The library always asks for `final_report`.",
         )
         .optional(),
       lookup_scope: z

@@ -242,6 +242,17 @@ export interface DegradedEvent extends Base {
   readonly reason: string;
 }
 
+/** Another provider answered, because the conversation's own provider was full or overloaded. */
+export interface FailoverEvent extends Base {
+  readonly type: "failover";
+  readonly turn: string;
+  /** The targets, as `provider/model`. */
+  readonly from: string;
+  readonly to: string;
+  /** Fields and content of the request that only the first provider could use. */
+  readonly leftOut: readonly string[];
+}
+
 /** A provider refused a conversation as too long. */
 export interface OverflowEvent extends Base {
   readonly type: "overflow";
@@ -354,6 +365,7 @@ export type PlimsollEvent =
   | SummaryPreparedEvent
   | DegradedEvent
   | OverflowEvent
+  | FailoverEvent
   | GuardEnforcedEvent
   | ViewSteeredEvent
   | StoreErrorEvent

@@ -25,6 +25,17 @@ export function ownDefinitions(nameOf: (tool: OwnToolName) => string): readonly 
   ];
 }
 
+/** The only tool that a final turn offers to a program that takes its result from a tool call. */
+export const finalReport: ToolDefinition = {
+  name: "agent__final_report",
+  description: ownToolTexts.finalReport,
+  parameters: {
+    type: "object",
+    properties: { report: { type: "string", description: ownToolTexts.report } },
+    required: ["report"],
+  },
+};
+
 /**
  * The note is in the tool list, which comes before the conversation. So after any change to the note, the provider must read the
  * whole conversation again. The note therefore changes only when the tool list changes anyway.

@@ -9,6 +9,7 @@ import type { Config } from "../config/schema.ts";
 import { openSettingsFile } from "../config/settings-file.ts";
 import type { Engine } from "../engine.ts";
 import { errorMessage, PlimsollError } from "../message/error.ts";
+import { createPrices } from "../session/measure/prices.ts";
 import type { Vendor, Wire } from "../wire/format/wire.ts";
 import { baseUrls } from "../wire/vendors.ts";
 import { wires } from "../wire/wires.ts";
@@ -19,6 +20,7 @@ import { sendError } from "./http/reply.ts";
 import { type Routed, routeRequest, upstreamUrl } from "./http/route.ts";
 import { areasOf } from "./http/route-table.ts";
 import type { McpRoute } from "./mcp/route.ts";
+import { createFailOverAllowances } from "./proxy/fail-over.ts";
 import type { Exchange, Gateway } from "./proxy/model-route.ts";
 import { createUpstreamAgent } from "./proxy/relay.ts";
 import { ownRoutes, providerRoutes, type ServiceWorld } from "./routes.ts";
@@ -62,6 +64,8 @@ interface Service extends ServerOptions, ServiceWorld {
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   const agent = createUpstreamAgent();
   const upstreams = upstreamsOf(options.config);
+  const upstream = (provider: string, path: string): URL =>
+    upstreamUrl(upstreams.get(provider)?.baseUrl ?? "", path);
   const metrics = createMetrics(options.engine, new Set(upstreams.keys()));
   const mcp = openMcp(options);
   const closing = new AbortController();
@@ -86,7 +90,15 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       agent,
       warn: options.warn,
       observeOverhead: metrics.observeOverhead,
-      upstream: (provider, path) => upstreamUrl(upstreams.get(provider)?.baseUrl ?? "", path),
+      failOver: {
+        agent,
+        upstream,
+        pricesOf: createPrices(options.config),
+        allowances: createFailOverAllowances(),
+        config: () => options.config,
+        env: process.env,
+      },
+      upstream,
     },
   };
   const use = watchUse();

@@ -191,6 +191,31 @@ describe.each(WIRES)("%s: the last turn", (wire) => {
       expect(errors).toMatchObject([{ code: "RECOVERY_TRIGGERED" }, { code: "BREAKER_FAILED" }]);
     }));
 
+  test("with final_turn: final_report, Restrict tools to agent__final_report only, and ask for it", () =>
+    openedWith(
+      {
+        config: { agent: { final_turn: "final_report" } },
+        parts: { strategies: [truncate], validate },
+      },
+      async (plimsoll) => {
+        const messages = [said("look"), called(wire, "c1"), result(wire, "c1", tokensOfText(LAST))];
+        const listed = { tools: [tool(wire)], ...choices[wire].forced };
+        const passed = await pass(plimsoll, wire, requestOf(wire, messages, listed));
+        expect(passed.turn.fitted).toMatchObject({ outcome: "final", isFinal: true });
+        expect(lastMessage(passed)).toContain("Call agent__final_report now");
+        expect(violationsOf(passed)).toEqual([]);
+        const body = bodyOf(passed);
+        expect(body).not.toMatchObject(choices[wire].none);
+        // Gemini wants the list to have every tool that was called, so there the choice restricts the model.
+        const [own, report] = [tool(wire), "agent__final_report"];
+        if (wire === "gemini") {
+          const only = { mode: "ANY", allowedFunctionNames: [report] };
+          expect(body["toolConfig"]).toEqual({ functionCallingConfig: only });
+        } else expect(JSON.stringify(body["tools"])).not.toContain(JSON.stringify(own));
+        expect(JSON.stringify(body["tools"])).toContain(report);
+      },
+    ));
+
   test("behind results too, and only for this turn", () =>
     openedWith({ parts: { strategies: [truncate], validate } }, async (plimsoll) => {
       const tools = [tool(wire)];

@@ -429,6 +429,9 @@ export function fillingNote(percent: number, compactContext: string | undefined)
 export const noteTexts = {
   finalTurn:
     "[Plimsoll: the context window is full. Do not call any tool. Give your final answer now, from what you already know. Say what was done, what is left to do, and where the results are.]",
+  /** For programs that offer a tool for the final report. */
+  finalReport: (tool: string): string =>
+    `[Plimsoll: the context window is full, so this is the last turn. Call ${tool} now, with your final report, from what you already know. Say what was done, what is left to do, and where the results are.]`,
   lastLookup: "[Plimsoll: no more lookups in this turn. Answer now, with what you have.]",
   onlyLookedUp: "[Plimsoll: the model only looked something up here.]",
 } as const;
@@ -489,8 +492,15 @@ export const storyWriterTexts = {
 
 export const toolBudgetTexts = {
   usedUp: (remaining: number): string =>
-    `The context budget of this turn is used up: ${remaining} tokens are left, and this result needs more. Do not call more tools; give your final answer.`,
+    `The context budget of this turn is used up: ${remaining} tokens are left, and this result needs more. Do not repeat the call. Finish with what you have.`,
   notAllowed: (tool: string): string => `You may not use the tool ${tool} here. Go on without it.`,
+} as const;
+
+// ── For another provider ────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** In requests that go to another provider, whose wire cannot say the same. */
+export const translationTexts = {
+  failed: "This call failed:",
 } as const;
 
 // ── Over MCP ────────────────────────────────────────────────────────────────────────────────────────────────────────────

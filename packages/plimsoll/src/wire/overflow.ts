@@ -18,6 +18,14 @@ export interface Overflow {
   readonly maxTokens?: number;
 }
 
+/** Stands for the answer of an overloaded provider, which says nothing about the size of the request. */
+export const overloaded: Overflow = { kind: "input" };
+
+/** Whether an answer that began normally is an error of an overloaded provider. */
+export function saysOverloaded({ error }: Answer): boolean {
+  return error !== undefined && /overloaded|rate_limit|server_error|api_error/i.test(error.type);
+}
+
 export interface UpstreamError {
   readonly status: number;
   /** The parsed body or event, or its text if it is not JSON. */

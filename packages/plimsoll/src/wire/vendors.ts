@@ -168,3 +168,8 @@ export function vendorOfPath(
   if (!isVersioned && first !== "models") return undefined;
   return headers["anthropic-version"] === undefined ? "openai" : "anthropic";
 }
+
+/** The path for conversations on this wire, for wires whose path does not contain the model. */
+export function pathOfWire(wire: WireName): string {
+  return modelPaths.find((known) => known.wire === wire && known.isCount !== true)?.path ?? "";
+}

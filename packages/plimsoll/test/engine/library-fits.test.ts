@@ -121,15 +121,22 @@ test("undo, checkpoint, restore and compact are at hand", async () => {
   });
 });
 
-test("a turn that leaves no room for an answer is the last: one tool is left, and the model is told", async () => {
+test("Restrict tools to agent__final_report only: the last turn asks for it, and sets no other choice", async () => {
   const plimsoll = await fresh();
   const session = await plimsoll.session();
   await session.append({ role: "user", content: prose(diceOf(7), 7_600) });
   const tools = [{ name: "read_file", parameters: { type: "object" } }];
-  const { request, outcome } = await session.prepare<Request>({ target: "anthropic/small", tools });
+  const { request, outcome } = await session.prepare<Request & { tool_choice?: unknown }>({
+    target: "anthropic/small",
+    tools,
+    extra: { tool_choice: { type: "tool", name: "read_file" } },
+  });
   expect(outcome.kind).toBe("final");
   expect(request.tools?.map(({ name }) => name)).toEqual(["agent__final_report"]);
-  expect(JSON.stringify(request.messages.at(-1))).toContain("final answer now");
+  expect(request.tool_choice).toEqual({ type: "auto" });
+  const words = JSON.stringify(request.messages.at(-1));
+  expect(words).toContain("Call agent__final_report now");
+  expect(words).not.toContain("Do not call");
   const errors = await engineOf(plimsoll).store.errors({ limit: 5 });
   await session.commit(answer);
   expect([...errors, ...(await engineOf(plimsoll).store.errors({ limit: 5 }))]).toContainEqual(

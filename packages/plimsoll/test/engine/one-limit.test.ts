@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { seededCounters } from "../../src/budget/counters.ts";
 import { runInspect } from "../../src/cli/commands/inspect.ts";
 import { openEngine } from "../../src/engine.ts";
 import { openPlimsoll } from "../../src/index.ts";
@@ -86,10 +87,16 @@ test.each([
 ])("what CONTEXT_DEBUG tells of a request that fits: %s", (_what, source, tokens, head) => {
   const told: string[] = [];
   const seen = {
-    projection: { tokens, least: tokens, most: tokens, head },
+    projection: {
+      tokens,
+      least: tokens,
+      most: tokens,
+      head,
+      counters: seededCounters(tokens, { committed: 0, schema: 0, reasoning: 0 }),
+    },
     verdict: { kind: "fits" },
     measurement: { tools: 0, total: tokens },
-    own: {},
+    guard: { own: {} },
   } as unknown as Evaluation;
   debugGuard(
     createDebug(true, (line) => told.push(line)),

@@ -6,6 +6,7 @@ import { type Flags, loadSettings, type Settings } from "../../config/config.ts"
 import { configuredTokenizers } from "../../config/configured-tokenizers.ts";
 import { accessTo, databaseName, noticesOf, unreadable } from "../../config/data-folder.ts";
 import { raisedLimits } from "../../config/limits.ts";
+import { unusedTargets } from "../../config/next-providers.ts";
 import { installedFor } from "../../config/package-versions.ts";
 import type { Config } from "../../config/schema.ts";
 import { errorMessage } from "../../message/error.ts";
@@ -49,6 +50,9 @@ async function examine(flags: Flags): Promise<readonly Finding[]> {
     { check: "configuration", isGood: true, message: configurationOf(settings) },
     ...[...knownLimits(settings.config), ...raisedLimits(settings.config)].map(
       (message): Finding => ({ check: "limit", isGood: true, message }),
+    ),
+    ...unusedTargets(settings.config, process.env).map(
+      (message): Finding => ({ check: "targets", isGood: false, message }),
     ),
     ...(await Promise.all(uses.map((use) => checkPackages(use, settings)))),
     ...checkEmbedder(settings),
@@ -107,7 +111,7 @@ function isWanted(use: OptionalUse, config: Config): boolean {
     case "telemetry":
       return Object.values(signalsOf(process.env)).includes(true);
     case "tokenizers":
-      return [...configuredTokenizers(config)].some((tokenizer) => tokenizer.startsWith("hf:"));
+      return [...configuredTokenizers(config)].some((tokenizer) => /^(?:max:)?hf:/.test(tokenizer));
     case "embeddings":
       return config.embedder !== undefined;
   }

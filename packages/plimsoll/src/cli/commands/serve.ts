@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { type Flags, loadSettings, type Settings } from "../../config/config.ts";
 import { openDataFolder } from "../../config/data-folder.ts";
 import { raisedLimits } from "../../config/limits.ts";
+import { unusedTargets } from "../../config/next-providers.ts";
 import { openEngine } from "../../engine.ts";
 import { errorMessage } from "../../message/error.ts";
 import type { BudgetRaisedEvent } from "../../message/event.ts";
@@ -42,7 +43,12 @@ export async function runServe(flags: ServeFlags, version: string): Promise<void
   );
   engine.on("store-spoilt", ({ message }) => warn(message));
   engine.on("retention-spared", ({ message }) => warn(message));
-  for (const sentence of [...raisedLimits(config), ...folder.notices]) warn(sentence);
+  for (const sentence of [
+    ...raisedLimits(config),
+    ...unusedTargets(config, process.env),
+    ...folder.notices,
+  ])
+    warn(sentence);
   engine.on("budget-raised", (raised) => warn(raisedBudgetSentence(raised)));
   engine.on("degraded", ({ reason, session }) => warn(`${session}: ${reason}`));
   const telemetry = await openTelemetry({

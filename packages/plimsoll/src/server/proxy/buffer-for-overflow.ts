@@ -2,13 +2,15 @@
 
 import type { JsonValue } from "../../message/json.ts";
 import type { Framing } from "../../wire/format/framing.ts";
-import type { Progress, Wire } from "../../wire/format/wire.ts";
+import type { Answer, Progress, Wire } from "../../wire/format/wire.ts";
 import {
   mayBeError,
   type Overflow,
   overflowOf,
   overflowStatuses,
+  overloaded,
   recognizeOverflow,
+  saysOverloaded,
 } from "../../wire/overflow.ts";
 import { encodingOf, plain } from "../http/unpack.ts";
 import type { OverflowCheck, OverflowVerdict } from "./relay.ts";
@@ -16,13 +18,21 @@ import type { UpstreamAnswer } from "./watch-answer.ts";
 
 const pass: OverflowVerdict = { kind: "pass" };
 
-/** Returns the check for an answer. Undefined if the answer cannot be an overflow error or is compressed. */
+/**
+ * Returns the check for an answer. If another provider can answer instead (`hasNext`), a stream that begins with the error of an
+ * overloaded provider is held back too. Undefined if the answer cannot be an overflow error or is compressed.
+ */
 export function bufferForOverflow(
   wire: Wire,
   { status, headers, framing }: UpstreamAnswer,
+  hasNext: boolean,
 ): OverflowCheck | undefined {
   if (!overflowStatuses.has(status) || encodingOf(headers) !== plain) return undefined;
-  return framing === undefined ? checkJson(status) : checkStream(wire, status, framing);
+  if (framing === undefined) return checkJson(status);
+  return checkStream(wire, framing, (answer) => {
+    const overflow = overflowOf(status, answer);
+    return overflow ?? (hasNext && saysOverloaded(answer) ? overloaded : undefined);
+  });
 }
 
 /** Checks an answer that is not a stream. All of it is held back, because an error is short and comes in one piece. */
@@ -42,7 +52,11 @@ function checkJson(status: number): OverflowCheck {
 }
 
 /** Checks a stream. Only the part before the first content from the model is held back. */
-function checkStream(wire: Wire, status: number, framing: Framing): OverflowCheck {
+function checkStream(
+  wire: Wire,
+  framing: Framing,
+  read: (answer: Answer) => Overflow | undefined,
+): OverflowCheck {
   const accumulator = wire.answer.open();
   let progress: Progress = "opening";
   const reader = framing.createReader((event) => {
@@ -52,9 +66,9 @@ function checkStream(wire: Wire, status: number, framing: Framing): OverflowChec
     push: (chunk) => {
       reader.push(chunk);
       if (progress === "opening") return "wait";
-      return progress === "terminal" ? verdictFor(overflowOf(status, accumulator.finish())) : pass;
+      return progress === "terminal" ? verdictFor(read(accumulator.finish())) : pass;
     },
-    end: () => verdictFor(overflowOf(status, accumulator.finish())),
+    end: () => verdictFor(read(accumulator.finish())),
   };
 }
 

@@ -10,6 +10,7 @@ import type { Dispatcher } from "undici";
 import { errorMessage, PlimsollError } from "../../message/error.ts";
 import { isObject, type JsonObject, parseObject } from "../../message/json.ts";
 import type { InnerRounds } from "../../session/turn/inner-rounds.ts";
+import { overloadedStatuses } from "../../session/turn/next-provider.ts";
 import type { ReceivedTurn, TurnResult } from "../../session/turn/turn.ts";
 import {
   type FrameWriter,
@@ -18,6 +19,7 @@ import {
   framings,
 } from "../../wire/format/framing.ts";
 import type { Answer, RoundMerger, StreamEvent, Wire } from "../../wire/format/wire.ts";
+import { overloaded } from "../../wire/overflow.ts";
 import { plainBody } from "../http/unpack.ts";
 import { bufferForOverflow } from "./buffer-for-overflow.ts";
 import {
@@ -52,6 +54,8 @@ export interface Conversing {
   readonly call: () => Call;
   /** Headers that describe the turn as it is now. They may change after an overflow. */
   readonly headers: () => Readonly<Record<string, string>>;
+  /** Lets another provider answer and end the turn. Called only before the client has received anything. */
+  readonly failOver: () => Promise<"answered" | "nobody">;
 }
 
 /**
@@ -92,12 +96,8 @@ async function takeRound(
   const { statusCode: status } = upstream;
   const body = plainBody(upstream.body, headers);
   const framing = framingOf(status, headers, conversing.framing);
-  const plainHeaders = withoutEncoding(headers);
-  const overflowCheck = bufferForOverflow(conversing.wire, {
-    status,
-    headers: plainHeaders,
-    framing,
-  });
+  const begun = { status, headers: withoutEncoding(headers), framing };
+  const overflowCheck = bufferForOverflow(conversing.wire, begun, hasNext(conversing, answer));
   const hearing =
     framing !== undefined && status < 400
       ? answer.hearStream({ status, headers, body, overflowCheck }, framing)
@@ -107,11 +107,12 @@ async function takeRound(
   });
   switch (heard.kind) {
     case "overflow": {
-      const isSmaller = await conversing.turn.overflowed(heard.overflow);
-      if (isSmaller) return "again";
-      await answer.pass(heard.pass, heard.answer);
-      return "over";
+      const { overflow } = heard;
+      if (overflow !== overloaded && (await conversing.turn.overflowed(overflow))) return "again";
+      return passUnlessAnswered(conversing, answer, heard);
     }
+    case "overloaded":
+      return passUnlessAnswered(conversing, answer, heard);
     case "answered": {
       const next = await unlessLeft(conversing.rounds.answered(heard.answer), signal);
       if (next === "again" && !answer.hasFailed) {
@@ -124,6 +125,22 @@ async function takeRound(
     case "passed":
       return "over";
   }
+}
+
+/** Whether another provider can still answer, because the client has received nothing. */
+function hasNext({ turn }: Conversing, { isFresh }: ClientAnswer): boolean {
+  return isFresh && turn.nextTargets.length > 0;
+}
+
+/** Passes the provider's refusal on, unless another provider answers instead. */
+async function passUnlessAnswered(
+  { failOver }: Conversing,
+  answer: ClientAnswer,
+  refused: Pick<Extract<Heard, { readonly kind: "overloaded" | "overflow" }>, "pass" | "answer">,
+): Promise<AfterRound> {
+  const isAnswered = answer.isFresh && (await failOver()) === "answered";
+  if (!isAnswered) await answer.pass(refused.pass, refused.answer);
+  return "over";
 }
 
 /** Resolves with the result of `work`. Rejects as soon as the client leaves, because a lookup may take a while. */
@@ -184,6 +201,8 @@ type Heard =
       /** The part of the answer that was read, if the answer came as a stream. */
       readonly answer?: Answer;
     }
+  /** The provider cannot answer now. Nothing was sent to the client. */
+  | { readonly kind: "overloaded"; readonly pass: Passing; readonly answer: Answer }
   /** The answer was sent to the client as it came, and the turn has ended. */
   | { readonly kind: "passed" };
 
@@ -224,6 +243,11 @@ class ClientAnswer {
   /** True if the client was told that the answer failed. Nothing more can be sent. */
   get hasFailed(): boolean {
     return this.#hasFailed;
+  }
+
+  /** True as long as the client has received nothing, and no round is complete. */
+  get isFresh(): boolean {
+    return !this.#hasSpoken && !this.#isStreaming && this.#responses.length === 0;
   }
 
   /** Stops the timer that would send the opening events. */
@@ -291,6 +315,7 @@ class ClientAnswer {
       throw new PlimsollError("UPSTREAM_FAILED", "The upstream's answer could not be read.", {
         status: 502,
       });
+    if (overloadedStatuses.has(status)) return { kind: "overloaded", pass, answer };
     if (!isAnswer || json === undefined) {
       await this.pass(pass, answer);
       return { kind: "passed" };

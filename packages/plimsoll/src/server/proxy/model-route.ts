@@ -5,10 +5,12 @@ import type { Agent, Dispatcher } from "undici";
 import type { Engine } from "../../engine.ts";
 import { errorMessage, PlimsollError } from "../../message/error.ts";
 import type { AskAgain } from "../../session/models/session-summariser.ts";
+import { overloadedStatuses } from "../../session/turn/next-provider.ts";
 import type { ReceivedTurn, Turn } from "../../session/turn/turn.ts";
 import { credentialsOf } from "../../wire/format/credentials.ts";
 import { applySplices } from "../../wire/format/splice.ts";
 import type { Wire } from "../../wire/format/wire.ts";
+import { type Overflow, overloaded } from "../../wire/overflow.ts";
 import { pathWithModel } from "../../wire/vendors.ts";
 import { wires } from "../../wire/wires.ts";
 import { type Caller, checkJson } from "../http/checks.ts";
@@ -19,10 +21,17 @@ import { askAgainAt } from "./ask-again.ts";
 import { bufferForOverflow } from "./buffer-for-overflow.ts";
 import { converse } from "./converse.ts";
 import { countTokensAt } from "./count-tokens.ts";
+import {
+  type FailedOver,
+  type FailOverWorld,
+  failOver,
+  failOverHeader,
+  heldBack,
+} from "./fail-over.ts";
 import { readHints, readSwitches } from "./hints.ts";
 import { type Answering, type Call, framingOf, relay, upstreamHeaders } from "./relay.ts";
 import { upstreamPolicy, withRetries } from "./retry-upstream.ts";
-import { watchAnswer } from "./watch-answer.ts";
+import { type UpstreamAnswer, watchAnswer } from "./watch-answer.ts";
 
 export interface Gateway {
   readonly engine: Engine;
@@ -32,6 +41,8 @@ export interface Gateway {
   /** Reports a problem to the operator of the service. */
   readonly warn: (message: string) => void;
   readonly observeOverhead: (seconds: number) => void;
+  /** What another provider needs in order to answer. */
+  readonly failOver: FailOverWorld;
 }
 
 export interface Exchange {
@@ -51,8 +62,7 @@ export async function handleModel(
   const turn = await receive(gateway, { request, caller, body, route });
   gateway.observeOverhead((performance.now() - receivedAt) / 1000);
   try {
-    if (turn?.fitted.refusal !== undefined) await refuse(turn, wires[route.wire], response);
-    else await send(gateway, { request, response, body, turn }, route);
+    await answer(gateway, { request, response, body, turn }, route);
   } catch (error) {
     await turn?.end({
       status: response.destroyed ? "aborted" : "failed",
@@ -71,59 +81,107 @@ interface Sending {
   readonly turn: ReceivedTurn | undefined;
 }
 
+/**
+ * If no view fits into the provider's window, another provider may answer. If none does, the request is refused, or goes out as
+ * the final turn.
+ */
+async function answer(
+  gateway: Gateway,
+  sending: Sending,
+  route: Extract<Destination, { kind: "model" }>,
+): Promise<void> {
+  const { turn, response } = sending;
+  const wire = wires[route.wire];
+  const next = nextAnswerer(gateway, sending, wire);
+  const isFull = turn !== undefined && (turn.fitted.refusal !== undefined || turn.fitted.isFinal);
+  if (isFull && (await next.ask()) === "answered") return;
+  if (turn?.fitted.refusal === undefined) await send(gateway, sending, route, next);
+  else await refuse(turn, wire, response, next);
+}
+
 /** Sends the request. If the provider says "too long", sends a smaller one. The client sees only one answer. */
 async function send(
   gateway: Gateway,
-  { request, response, body, turn }: Sending,
+  sending: Sending,
   route: Extract<Destination, { kind: "model" }>,
+  next: NextAnswerer,
 ): Promise<void> {
-  const wire = wires[route.wire];
-  const rounds = turn?.rounds;
+  const { request, response, body, turn } = sending;
   const agent = askingAgain(gateway, request);
-  if (turn !== undefined && rounds !== undefined) {
-    const call = (): Call => ({
-      url: upstreamFor(gateway, route, turn.fitted.target.model),
-      method: "POST",
-      ...outgoing(request, body, turn.body),
-    });
-    const headers = (): Record<string, string> => turnHeaders(turn);
-    const { framing = "events" } = route;
-    return converse({ agent, turn, rounds, wire, framing, response, call, headers });
+  const call = (): Call => ({
+    url: upstreamFor(gateway, route, turn?.fitted.target.model),
+    method: "POST",
+    ...outgoing(request, body, turn?.body),
+  });
+  if (turn?.rounds !== undefined) {
+    const { wire, framing = "events" } = route;
+    const headers = (): Record<string, string> => ({ ...turnHeaders(turn), ...next.headers() });
+    const talk = { agent, turn, rounds: turn.rounds, wire: wires[wire], framing, response };
+    return converse({ ...talk, call, headers, failOver: next.ask });
   }
   for (;;) {
-    const relayed = await relay(
-      agent,
-      {
-        url: upstreamFor(gateway, route, turn?.fitted.target.model),
-        method: "POST",
-        ...outgoing(request, body, turn?.body),
-      },
-      response,
-      (status, headers): Answering => {
-        if (turn === undefined) return { headers: {} };
-        const answer = {
-          status,
-          headers,
-          framing: framingOf(status, headers, route.framing ?? "events"),
-        };
-        const overflowCheck = bufferForOverflow(wire, answer);
-        return {
-          headers: turnHeaders(turn),
-          watch: watchAnswer(turn, wire, answer),
-          ...(overflowCheck === undefined ? {} : { overflowCheck }),
-        };
-      },
+    const relayed = await relay(agent, call(), response, (status, headers) =>
+      turn === undefined ? { headers: {} } : answeringOf(turn, route, next, { status, headers }),
     );
     if (relayed.kind === "done") return;
-    const isSmaller = turn !== undefined && (await turn.overflowed(relayed.overflow));
-    if (!isSmaller) {
-      await relayed.pass();
+    if (!(await isSmallerNow(turn, relayed.overflow))) {
+      if ((await next.ask()) === "answered") relayed.drop();
+      else await relayed.pass(next.headers());
       return;
     }
     relayed.drop();
     if (response.destroyed)
       throw new PlimsollError("CLIENT_LEFT", "The client went away.", { status: 499 });
   }
+}
+
+/** An overloaded provider has said nothing about the size of the request. */
+async function isSmallerNow(turn: ReceivedTurn | undefined, overflow: Overflow): Promise<boolean> {
+  return turn !== undefined && overflow !== overloaded && (await turn.overflowed(overflow));
+}
+
+/** How to pass an answer on: with which headers, watched, and checked before the client sees any of it. */
+function answeringOf(
+  turn: ReceivedTurn,
+  { wire: name, framing }: Extract<Destination, { kind: "model" }>,
+  next: NextAnswerer,
+  { status, headers }: Pick<UpstreamAnswer, "status" | "headers">,
+): Answering {
+  const wire = wires[name];
+  const begun = { status, headers, framing: framingOf(status, headers, framing ?? "events") };
+  const hasNext = turn.nextTargets.length > 0;
+  const isOverloaded = overloadedStatuses.has(status) && hasNext;
+  const overflowCheck = isOverloaded ? heldBack : bufferForOverflow(wire, begun, hasNext);
+  return {
+    headers: { ...turnHeaders(turn), ...next.headers() },
+    watch: watchAnswer(turn, wire, begun),
+    ...(overflowCheck === undefined ? {} : { overflowCheck }),
+  };
+}
+
+/** Another provider, which may answer a turn at most once. */
+interface NextAnswerer {
+  readonly ask: () => Promise<FailedOver["kind"]>;
+  /** Says why no other provider has answered, once they were asked. */
+  readonly headers: () => Record<string, string>;
+}
+
+function nextAnswerer(
+  { failOver: world }: Gateway,
+  { turn, response }: Sending,
+  wire: Wire,
+): NextAnswerer {
+  let reasons: readonly string[] | undefined;
+  return {
+    ask: async () => {
+      if (turn === undefined || reasons !== undefined) return "nobody";
+      const headers = (): Record<string, string> => turnHeaders(turn);
+      const failed = await failOver(world, { turn, wire, response, headers });
+      if (failed.kind === "nobody") ({ reasons } = failed);
+      return failed.kind;
+    },
+    headers: () => failOverHeader(reasons ?? []),
+  };
 }
 
 /** The upstream connection for this request, which tries again if the configuration and the client call for it. */
@@ -169,13 +227,19 @@ function outgoing(
 }
 
 /** Uses the provider's own error format, because clients recognise it and compact their conversation when they see it. */
-async function refuse(turn: ReceivedTurn, wire: Wire, response: ServerResponse): Promise<void> {
+async function refuse(
+  turn: ReceivedTurn,
+  wire: Wire,
+  response: ServerResponse,
+  next: NextAnswerer,
+): Promise<void> {
   const { needTokens = 0, limitTokens = 0 } = turn.fitted.refusal ?? {};
   await turn.end({
     status: "failed",
     error: `The request needs ${needTokens} tokens, but the window has only ${limitTokens}, and nothing more can be removed.`,
   });
-  for (const [name, value] of Object.entries(turnHeaders(turn))) response.setHeader(name, value);
+  const headers = { ...turnHeaders(turn), ...next.headers() };
+  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
   response.setHeader("x-should-retry", "false");
   sendJson(response, 400, wire.errors.tooLong(needTokens, limitTokens));
 }

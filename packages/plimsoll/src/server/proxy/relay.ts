@@ -56,8 +56,8 @@ export type Relayed =
   | {
       readonly kind: "overflow";
       readonly overflow: Overflow;
-      /** Sends the answer to the client after all. */
-      pass(): Promise<Relayed>;
+      /** Sends the answer to the client after all, with these headers in addition. */
+      pass(headers?: Readonly<Record<string, string>>): Promise<Relayed>;
       drop(): void;
     };
 
@@ -263,8 +263,9 @@ class Carrier implements Dispatcher.DispatchHandler {
       kind: "overflow",
       overflow: verdict.overflow,
       drop: () => this.#drop(),
-      pass: () =>
+      pass: (added = {}) =>
         new Promise((resolve, reject) => {
+          this.#addHeaders(added);
           // The client may have left while the caller was deciding.
           if (this.#phase === "over") {
             reject(clientLeft());
@@ -275,6 +276,13 @@ class Carrier implements Dispatcher.DispatchHandler {
           if (this.#phase === "open" || this.#phase === "passing") this.#controller?.resume();
         }),
     });
+  }
+
+  #addHeaders(added: Readonly<Record<string, string>>): void {
+    if (this.#begun === undefined) return;
+    const { answering } = this.#begun;
+    const headers = { ...answering.headers, ...added };
+    this.#begun = { ...this.#begun, answering: { ...answering, headers } };
   }
 
   #drop(): void {

@@ -63,6 +63,8 @@ export type DraftTools =
 export interface DraftRequest {
   /** The bytes of the request with these changes applied. */
   readonly compose: (changes: BodyChanges) => Uint8Array;
+  /** The same for another provider, if the bytes differ. */
+  readonly composeForOther?: (changes: BodyChanges) => Uint8Array;
   readonly headers?: Readonly<Record<string, string>>;
   /** Secrets of the request. Plimsoll removes them from any upstream error it keeps. */
   readonly credentials?: () => readonly string[];
@@ -76,6 +78,8 @@ export interface DraftRequest {
   readonly hasLongMarks?: boolean;
   /** Whether the client asked the provider not to store the answer. */
   readonly isNotStored?: boolean;
+  /** Name of the tool with which the model reports in a final turn. Undefined if a final turn asks for an answer in words. */
+  readonly finalTool?: string;
   /** Tells from the size of this turn whether it must be the final turn. Set by the library after it has denied a tool result. */
   readonly isLast?: (sent: LastTurn) => boolean;
 }

@@ -1,6 +1,7 @@
 /** Projects the number of tokens that the provider would count for a request, and gets the guard's verdict on that request. */
 
 import type { ByComponent } from "../../budget/calibrate.ts";
+import { seededCounters } from "../../budget/counters.ts";
 import {
   assessBefore,
   effectiveLimit,
@@ -11,7 +12,7 @@ import {
   windowLimitOf,
 } from "../../budget/guard.ts";
 import type { Measurement } from "../../budget/measure.ts";
-import type { Projection } from "../../budget/projection.ts";
+import { type Projection, projectionOf } from "../../budget/projection.ts";
 import type { GuardThresholds } from "../../budget/thresholds.ts";
 import { ownLimitsOf, thresholdsOf } from "../../config/limits.ts";
 import type { Config } from "../../config/schema.ts";
@@ -75,7 +76,7 @@ export function assessView(
 ): AssessedView {
   const [target] = draft.targets;
   const measurement = world.calibrations.correct(draft.log, target, sized.measured);
-  const projection = projectionOf(world, draft, { measured: sized.measured, measurement });
+  const projection = projected(world, draft, { measured: sized.measured, measurement });
   const limit = effectiveLimit(asGuarded(target), guard.own, projection);
   const isBesideHead = limit > guard.limit && projection.head < limit;
   const windowLimit = windowLimitOf(asGuarded(target), limit, projection);
@@ -103,16 +104,14 @@ interface Counted {
  * If the provider has already counted this conversation, Plimsoll starts from that count and estimates only the change since
  * then. Before the target's first report, the whole projection is an estimate.
  */
-function projectionOf(world: CalibrationWorld, draft: Draft, counted: Counted): Projection {
+function projected(world: CalibrationWorld, draft: Draft, counted: Counted): Projection {
   const [target] = draft.targets;
   const { basis } = draft.branch.memory;
   const estimate = estimateOf(world, draft, counted);
   const isReported = basis !== undefined && basis.target === target.key;
   return withCare(
     target,
-    isReported
-      ? projectionFrom(world, draft, { basis, measured: counted.measured, estimate })
-      : estimate,
+    isReported ? projectionFrom(world, draft, { basis, counted, estimate }) : estimate,
   );
 }
 
@@ -126,21 +125,31 @@ function estimateOf(
   const { total, conversation } = counted.measurement;
   const isGuess = !calibrations.isReported(log, targets[0]);
   const factors = calibrations.factors(log, targets[0]);
-  return {
-    tokens: total,
+  return sumOf(draft, total, counted, {
     least: leastOf(counted, isGuess),
     most: total,
     head: Math.ceil(total - conversation + firstWordsTokens(draft) * factors.conversation),
     preamble: Math.ceil(total - conversation),
     isGuess,
-  };
+  });
+}
+
+/** The projection of a request with this many tokens. The last turn committed some of them, and the others are pending. */
+function sumOf(
+  { branch: { record } }: Draft,
+  tokens: number,
+  { measurement }: Pick<Counted, "measurement">,
+  others: Omit<Projection, "counters" | "tokens">,
+): Projection {
+  const { current: committed = 0, reasoning = 0 } = record.counters ?? {};
+  const seed = { committed, reasoning, schema: measurement.tools };
+  return projectionOf(seededCounters(tokens, seed), others);
 }
 
 interface Reported {
   /** The last request that the provider has counted. */
   readonly basis: Basis;
-  /** The present request, before calibration. */
-  readonly measured: Measurement;
+  readonly counted: Counted;
   readonly estimate: Projection;
 }
 
@@ -150,26 +159,29 @@ interface Reported {
  */
 function projectionFrom(
   { calibrations }: CalibrationWorld,
-  { log, targets: [target] }: Draft,
-  { basis, measured, estimate }: Reported,
+  draft: Draft,
+  { basis, counted, estimate }: Reported,
 ): Projection {
+  const {
+    log,
+    targets: [target],
+  } = draft;
   const factors = calibrations.factors(log, target);
-  const change = changeSince(basis, byComponent(measured), factors);
+  const change = changeSince(basis, byComponent(counted.measured), factors);
   const changes = [change.system, change.tools, change.conversation];
   const hasShrunk = Math.min(...changes) < 0;
   const tokens = basis.inputTokens + Math.ceil(change.system + change.tools + change.conversation);
   const likely = hasShrunk || target.cutsSilently ? Math.max(tokens, estimate.tokens) : tokens;
   const steeper = calibrations.steepest(log, target) / factors.conversation;
   const leastAdded = changes.reduce((sum, part) => sum + lowest(part), 0);
-  return {
-    tokens: likely,
+  return sumOf(draft, likely, counted, {
     most: likely + Math.ceil(Math.max(0, change.conversation) * (steeper - 1)),
     least: Math.max(estimate.least, Math.floor(basis.inputTokens + leastAdded)),
     head: estimate.head,
     preamble: estimate.preamble,
     // The provider has counted the request that this one continues.
     isGuess: false,
-  };
+  });
 }
 
 /** The change since the last counted request, by component, in the provider's tokens. Negative if something was removed. */

@@ -10,6 +10,7 @@ import { viewOf } from "../log/path.ts";
 import { recordError, reportDegraded } from "../log/report.ts";
 import { markOf } from "../log/view.ts";
 import type { Compaction } from "./compaction.ts";
+import { debugEvaluation } from "./debug.ts";
 import { reselectTools } from "./defer-tools.ts";
 import { type Fitted, type FitWorld, fitted, lastResort } from "./last-resort.ts";
 import { type Compacting, makeSmaller, progressScaleOf, type Tried } from "./make-smaller.ts";
@@ -43,6 +44,7 @@ export async function compactTurn(
     return withNothingFound(world, draft, start, { tried, compacting });
   const after = assessView(world, draft, compaction.sized, guard);
   const verdict = assessAfter({ ...guard, projection: after.projection });
+  debugEvaluation(world.debug, after.projection);
   const compacted = { before: after, guard, isOurs: false };
   // If the request is refused, its compaction must not be stored. Otherwise the compaction must be stored before the request is
   // sent.

@@ -1,10 +1,18 @@
 /** Prints the guard's reasoning by topic if CONTEXT_DEBUG=true is set. */
 
 import { inspect } from "node:util";
-import { budgetOf, effectiveLimit, type OwnLimits, type Verdict } from "../../budget/guard.ts";
+import { type ContextCounters, projectedTokens } from "../../budget/counters.ts";
+import {
+  assessAfter,
+  budgetOf,
+  effectiveLimit,
+  type OwnLimits,
+  type Verdict,
+} from "../../budget/guard.ts";
 import type { Measurement } from "../../budget/measure.ts";
 import type { Projection } from "../../budget/projection.ts";
 import type { Draft } from "../draft/draft.ts";
+import type { Guard } from "../draft/projection.ts";
 import type { Target } from "../measure/target.ts";
 
 export type DebugTopic =
@@ -34,61 +42,91 @@ export interface Evaluation {
   readonly projection: Projection;
   readonly verdict: Verdict;
   readonly measurement: Measurement;
-  readonly own: OwnLimits;
+  readonly guard: Guard;
 }
 
-/** Prints the guard's input and its verdict. */
+/** Prints the counters with which the guard counts, and their sum. */
+export function debugEvaluation(debug: Debug, { counters }: Pick<Projection, "counters">): void {
+  debug("context-guard/evaluate", () => ({
+    projectedTokens: projectedTokens(counters),
+    ...inWordsOfDocument(counters),
+    extraTokens: counters.extra,
+    currentReasoningTokens: counters.reasoning,
+  }));
+}
+
+function inWordsOfDocument({ current, pending, fresh, schema }: ContextCounters) {
+  return {
+    currentCtxTokens: current,
+    pendingCtxTokens: pending,
+    newCtxTokens: fresh,
+    schemaCtxTokens: schema,
+  };
+}
+
+/** Prints the guard's input and its verdict before anything is taken out. */
 export function debugGuard(
   debug: Debug,
   draft: Draft,
-  { projection, verdict, measurement, own }: Evaluation,
+  { projection, verdict, measurement, guard }: Evaluation,
 ): void {
+  const { counters } = projection;
   const limitOf = ({ key, limit }: Target): number =>
-    effectiveLimit({ name: key, limit }, own, projection);
-  const { counters } = draft.branch.record;
-  if (counters === undefined)
-    debug("context-guard/init-counters", () => ({
-      currentCtxTokens: 0,
-      pendingCtxTokens: projection.tokens,
-      newCtxTokens: 0,
-      schemaCtxTokens: measurement.tools,
-    }));
+    effectiveLimit({ name: key, limit }, guard.own, projection);
+  if (draft.branch.record.counters === undefined)
+    debug("context-guard/init-counters", () => inWordsOfDocument(counters));
   debug("context-guard/loop-init", () => ({
     turn: draft.turn.id,
     messages: draft.path.length,
-    seedCtxTokens: measurement.total,
+    seedCtxTokens: counters.pending,
   }));
   debug("context-guard/schema-estimate", () => ({ schemaCtxTokens: measurement.tools }));
-  debug("context-guard/evaluate", () => ({
-    projectedTokens: projection.tokens,
-    currentCtxTokens: counters?.current ?? 0,
-    pendingCtxTokens: projection.tokens - (counters?.current ?? 0),
-    newCtxTokens: 0,
-    schemaCtxTokens: measurement.tools,
-    extraTokens: 0,
-    currentReasoningTokens: counters?.reasoning ?? 0,
-  }));
+  debugEvaluation(debug, projection);
   for (const target of draft.targets)
     debug("context-guard/evaluate-target", () => ({
       ...targetFields(target),
       contextWindow: target.limit.window,
       bufferTokens: target.limit.buffer,
       maxOutputTokens: target.limit.maxOutput,
+      reservedTokens: target.limit.reserve,
       limit: limitOf(target),
     }));
-  debug("context-guard/provider-eval", () => ({
-    ...targetFields(draft.targets[0]),
-    status: verdict.kind,
-    blocked: draft.targets
-      // If the size of a target's window is unknown, the window blocks no request.
-      .filter(
-        ({ limit }) => limit.windowSource !== "fallback" || budgetOf(limit, own) !== undefined,
-      )
-      .map((target) => ({
-        ...targetFields(target),
-        limit: limitOf(target),
-        projected: projection.tokens,
-      }))
-      .filter(({ limit, projected }) => projected > limit),
-  }));
+  const blocked = draft.targets
+    .filter((target) => isBlocked(target, guard.own, projection))
+    .map((target) => ({
+      ...targetFields(target),
+      limit: limitOf(target),
+      projected: projection.tokens,
+    }));
+  for (const target of draft.targets)
+    debug("context-guard/provider-eval", () => ({
+      ...targetFields(target),
+      status: statusOf(target, { verdict, guard, projection }),
+      verdict: verdict.kind,
+      blocked,
+    }));
+}
+
+/** If the size of a target's window is unknown, the window blocks no request. */
+function isBlocked({ key, limit }: Target, own: OwnLimits, projection: Projection): boolean {
+  const isKnown = limit.windowSource !== "fallback" || budgetOf(limit, own) !== undefined;
+  return isKnown && projection.tokens > effectiveLimit({ name: key, limit }, own, projection);
+}
+
+/**
+ * What becomes of a target, in the document's words: its request goes (ok), the next target gets it (skip), or no target has
+ * room, so that this is the last turn unless a compaction makes room (final).
+ */
+function statusOf(
+  target: Target,
+  { verdict, guard, projection }: Pick<Evaluation, "verdict" | "guard" | "projection">,
+): "ok" | "skip" | "final" {
+  if (!isBlocked(target, guard.own, projection)) return "ok";
+  const { limit, key: name } = target;
+  const after = assessAfter({ ...guard, projection, targets: [{ name, limit }] });
+  const base = projection.tokens - projection.counters.schema;
+  const isOfSchemas = base <= effectiveLimit({ name, limit }, guard.own, projection);
+  // Only the tool schemas, or the fixed part, are too large, and the window has room for them.
+  if ((isOfSchemas || verdict.kind === "head") && after.kind === "fits") return "ok";
+  return verdict.kind === "skip" ? "skip" : "final";
 }

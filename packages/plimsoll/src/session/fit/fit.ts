@@ -14,6 +14,7 @@ import {
   effectiveLimit,
   windowLimitOf,
 } from "../../budget/guard.ts";
+import { grown, projectionWith } from "../../budget/projection.ts";
 import { inOwnTokens, scaleBetween } from "../../budget/token-scale.ts";
 import { type Draft, offerIn, type Sized, sizeView } from "../draft/draft.ts";
 import {
@@ -75,7 +76,7 @@ export async function fitTurn(world: FitWorld, draft: Draft): Promise<Fitted> {
   const start = await offloadFresh(world, draft, await lastValidView(world, draft));
   const guard = guardOf(world, draft);
   const before = assessView(world, draft, start, guard);
-  debugGuard(world.debug, draft, { ...before, own: guard.own });
+  debugGuard(world.debug, draft, { ...before, guard });
   tellRaisedBudget(draft, guard, before);
   const { verdict } = before;
   if (verdict.kind === "skip")
@@ -270,19 +271,34 @@ async function settle(
   const due = isWarning || isNearLimit(guard, verdict) ? { summaryDue: start } : {};
   // This one request must contain all tools, so its size says nothing about later requests.
   const isOnce = start.view.tools !== undefined && offerIn(draft) === undefined;
-  const isQuiet =
-    draft.request.hasServerSideHistory === true ||
+  if (
+    !isWarning ||
     isOnce ||
-    world.config.agent?.warning_note === false;
-  if (!isWarning || isQuiet || isWarned(draft, start) || isBegun(draft))
+    isQuiet(world, draft, before) ||
+    isWarned(draft, start) ||
+    isBegun(draft)
+  )
     return { ...fitted(draft, plain), ...due };
   reportWarning(draft, verdict.filled, before.limit);
   const isRoomy = (sized: Sized): boolean =>
-    before.projection.tokens + addedTokens(before, start, sized) <= before.limit;
+    projectionWith(before.projection, addedTokens(before, start, sized)).tokens <= before.limit;
   const noted = await addNote(world, draft, start, { filled: verdict.filled, isRoomy });
   if (noted === undefined) return { ...fitted(draft, plain), ...due };
   const after = assessView(world, draft, noted, guard);
   return { ...fitted(draft, { ...after, sized: noted, target, outcome: "edited" }), ...due };
+}
+
+/** Whether the model must get no note, for example because the final turn has an instruction of its own. */
+function isQuiet(
+  { config }: Pick<FitWorld, "config">,
+  { request, targets: [target] }: Draft,
+  { projection }: AssessedView,
+): boolean {
+  return (
+    request.hasServerSideHistory === true ||
+    config.agent?.warning_note === false ||
+    request.isLast?.({ target, projection }) === true
+  );
 }
 
 /** Whether the model was warned since content was last removed. */
@@ -372,11 +388,7 @@ function shorterAnswer(
   sent: Fitted,
   { guard, before: { projection }, lookedUpTokens }: Refitting,
 ): number | undefined {
-  const withLookups = {
-    ...projection,
-    tokens: projection.tokens + lookedUpTokens,
-    least: projection.least + lookedUpTokens,
-  };
+  const withLookups = grown(projection, lookedUpTokens);
   if (assessAfter({ ...guard, projection: withLookups }).kind === "refuse") return undefined;
   const again = { target: draft.targets[0], projection };
   const before = outputToSend(draft, sent, lookedUpTokens)?.maxTokens ?? 0;

@@ -6,7 +6,7 @@ import type { Draft } from "../draft/draft.ts";
 import { whileEditing } from "../log/edits.ts";
 import { type CompactedAsAsked, compactAsAsked } from "./compact-on-request.ts";
 import { fitTurn, untouched } from "./fit.ts";
-import type { Fitted } from "./last-resort.ts";
+import { closedIfLast, type Fitted } from "./last-resort.ts";
 import { type FoundTools, loadTools, type ToolSearch } from "./load-tools.ts";
 import { fitAgain, type Overflowed, type OverflowWorld } from "./refit-after-overflow.ts";
 
@@ -28,11 +28,14 @@ export function createFitter(world: OverflowWorld): Fitter {
     fit: (draft) =>
       whileEditing(draft.log, async () => {
         world.closing.throwIfAborted();
-        return fitTurn(world, draft);
+        return closedIfLast(world, draft, await fitTurn(world, draft));
       }),
     untouched: (draft) => untouched(world, draft),
     afterOverflow: (draft, overflowed) =>
-      whileEditing(draft.log, () => fitAgain(world, draft, overflowed)),
+      whileEditing(draft.log, async () => {
+        const smaller = await fitAgain(world, draft, overflowed);
+        return smaller && closedIfLast(world, draft, smaller);
+      }),
     compactAsAsked: (draft, before) =>
       whileEditing(draft.log, () => compactAsAsked(world, draft, before)),
     findTools: (draft, search) => whileEditing(draft.log, () => loadTools(world, draft, search)),

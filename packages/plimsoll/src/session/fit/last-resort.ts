@@ -6,7 +6,7 @@
 import { assessAfter } from "../../budget/guard.ts";
 import type { Measurement } from "../../budget/measure.ts";
 import { fitOutput, outputTokensMin } from "../../budget/output-room.ts";
-import type { Projection } from "../../budget/projection.ts";
+import { grown, type Projection } from "../../budget/projection.ts";
 import {
   inProviderTokens,
   notBelowOwn,
@@ -24,11 +24,13 @@ import {
   assessView,
   type CalibrationWorld,
   type Guard,
+  guardOf,
 } from "../draft/projection.ts";
 import type { ProposalWorld } from "../draft/propose-edits.ts";
 import type { Patch } from "../draft/render.ts";
 import { validateView } from "../draft/validate-view.ts";
 import { reportDegraded, reportEnforced } from "../log/report.ts";
+import type { View } from "../log/view.ts";
 import type { Calibrations } from "../measure/calibrations.ts";
 import type { PricesOf } from "../measure/prices.ts";
 import type { Target } from "../measure/target.ts";
@@ -60,6 +62,8 @@ export type LastResortWorld = ProposalWorld & CalibrationWorld & Pick<FitWorld, 
 /** The request to send, and its size. */
 export interface Fitted {
   readonly outcome: Outcome;
+  /** The view that the patches write. */
+  readonly view: View;
   readonly target: Target;
   readonly patches: readonly Patch[];
   /** The list of tools, if it differs from the client's. */
@@ -113,10 +117,7 @@ export async function lastResort(
   }));
   if (verdict.kind === "final") {
     reportEnforced(draft, "final", projection.tokens, before.limit);
-    const closing = await closingView(world, draft, sized, projection);
-    const last = closing === sized ? before : assessView(world, draft, closing, guard);
-    const sent = fitted(draft, { ...last, sized: closing, target, outcome: "final" });
-    return { ...sent, isFinal: true };
+    return { ...(await closed(world, draft, sized, { before, guard })), isFinal: true };
   }
   if (isOurs) reportDegraded(draft, "overflow", "the edits made so far are not enough");
   reportEnforced(draft, "refused", projection.tokens, before.limit);
@@ -140,6 +141,34 @@ export function addedTokens(
   return Math.ceil(inProviderTokens(after.total - before.total, scale));
 }
 
+/**
+ * Adds the closing instruction if the turn has turned out to be the last one because the tool budget is used up. Returns every
+ * other request as it is.
+ */
+export async function closedIfLast(
+  world: LastResortWorld & Pick<FitWorld, "config">,
+  draft: Draft,
+  sent: Fitted,
+): Promise<Fitted> {
+  if (sent.outcome !== "final" || sent.isFinal) return sent;
+  const guard = guardOf(world, draft);
+  const sized = await sizeView(world.facts, draft, sent.view);
+  return closed(world, draft, sized, { before: assessView(world, draft, sized, guard), guard });
+}
+
+/** The final turn, with the closing instruction if there is room for it. */
+async function closed(
+  world: LastResortWorld,
+  draft: Draft,
+  sized: Sized,
+  { before, guard }: { readonly before: AssessedView; readonly guard: Guard },
+): Promise<Fitted> {
+  const [target] = draft.targets;
+  const closing = await closingView(world, draft, sized, before.projection);
+  const last = closing === sized ? before : assessView(world, draft, closing, guard);
+  return fitted(draft, { ...last, sized: closing, target, outcome: "final" });
+}
+
 /** Maximum share of the remaining room that the closing instruction may take. The answer gets the other tokens. */
 const closingShare = 0.25;
 
@@ -151,7 +180,9 @@ async function closingView(
   projection: Projection,
 ): Promise<Sized> {
   if (isBegun(draft)) return sized;
-  const closing = await sizeView(world.facts, draft, sized.view, noteTexts.finalTurn);
+  const { finalTool } = draft.request;
+  const words = finalTool === undefined ? noteTexts.finalTurn : noteTexts.finalReport(finalTool);
+  const closing = await sizeView(world.facts, draft, sized.view, words);
   const { window } = draft.targets[0].limit;
   const added = addedTokens({ projection }, sized, closing);
   const hasRoom = added <= (window - projection.least) * closingShare;
@@ -166,9 +197,7 @@ export function outputToSend(
   { target, projection }: SentSize,
   lookedUpTokens: number = 0,
 ): OutputSize | undefined {
-  const { tokens, most } = projection;
-  const input = { ...projection, tokens: tokens + lookedUpTokens, most: most + lookedUpTokens };
-  return output && fitOutput(output, target.limit, input);
+  return output && fitOutput(output, target.limit, grown(projection, lookedUpTokens));
 }
 
 type SentSize = Pick<Fitted, "target" | "projection">;
@@ -201,6 +230,7 @@ export function fitted({ measured, request }: Draft, settled: Settled): Fitted {
   const scale = scaleBetween(sized.measured.total, projection.tokens);
   return {
     outcome: mustEnd ? "final" : settled.outcome,
+    view: sized.view,
     target,
     patches: sized.patches,
     tools: sized.tools,

@@ -4,6 +4,7 @@
  */
 
 import { inProviderTokens, scaleBy, type TokenScale } from "../../budget/token-scale.ts";
+import { arrivalBytesOf } from "../../config/levels.ts";
 import type { Message, Part } from "../../message/message.ts";
 import { utf8Bytes } from "../../offload/reference-text.ts";
 import { parseJson } from "../../wire/format/slices.ts";
@@ -33,7 +34,7 @@ export interface ArrivingResult {
 
 export interface ArrivalRules {
   readonly limit: number;
-  /** The setting `toolResponseMaxBytes`, or undefined if it is not set. */
+  /** The size over which the settings offload a result on arrival. Undefined if they name none. */
   readonly maxBytes: number | undefined;
 }
 
@@ -71,7 +72,7 @@ export async function oversizedResults(
   draft: Draft,
   start: Sized,
 ): Promise<readonly OversizedResult[]> {
-  const { toolResponseMaxBytes: maxBytes } = world.config.defaults ?? {};
+  const maxBytes = arrivalBytesOf(world.config, draft.who);
   const least = leastBytes(world);
   const fresh = await freshResults(draft, start.view, Math.min(least, maxBytes ?? least));
   if (fresh.length === 0) return [];

@@ -6,6 +6,7 @@
 import { readEvidence } from "../../compact/evidence/evidence.ts";
 import type { FencedText } from "../../compact/summary/prompt.ts";
 import { checkSummaryFacts } from "../../compact/summary/survival.ts";
+import { settingOf } from "../../config/levels.ts";
 import type { Message } from "../../message/message.ts";
 import {
   chooseMode,
@@ -44,7 +45,8 @@ export async function briefOf(
   draft: Draft,
   { text, bytes, number }: BriefedResult,
 ): Promise<Brief> {
-  const { tool_output_mode = "auto", toolResponseMaxBytes } = world.config.defaults ?? {};
+  const { tool_output_mode = "auto" } = world.config.defaults ?? {};
+  const toolResponseMaxBytes = settingOf(world.config, draft.who, "toolResponseMaxBytes");
   const { summariser } = world;
   const mode = chooseMode({
     mode: tool_output_mode,

@@ -1,8 +1,10 @@
 /** Makes a request from the appended messages: records them, measures the request, and makes it fit. */
 
 import type { Count } from "../../budget/tokenizer.ts";
+import type { Asker } from "../../config/levels.ts";
 import type { JsonValue } from "../../message/json.ts";
 import type { ToolDefinition } from "../../message/tool.ts";
+import { finalReport } from "../../offload/own-definitions.ts";
 import { type BuiltPrompt, buildPrompt } from "../../prompt/sections.ts";
 import { readSlices } from "../../wire/format/slices.ts";
 import { type Wire, type WireName, wholeSystem } from "../../wire/format/wire.ts";
@@ -19,13 +21,25 @@ import type { Ruler } from "../measure/message-facts.ts";
 import type { Preamble } from "../measure/preamble.ts";
 import type { Target } from "../measure/target.ts";
 import type { OwnOffer } from "../tools/own-tools-offer.ts";
+import {
+  endsWithUnthoughtCalls,
+  toolRulesOf,
+  wantedReasoning,
+} from "../turn/configured-request.ts";
 import type { TurnContext } from "../turn/context.ts";
 import type { TurnServices } from "../turn/services.ts";
 import { Turn } from "../turn/turn.ts";
 import { appendPending, reopen, useWire } from "./conversation.ts";
 import { allowedTools, givenTools } from "./given-tools.ts";
 import { showReferences } from "./granted-handles.ts";
-import { draftOf, finalReport, type PrepareOptions, preparedTurn } from "./prepared-request.ts";
+import {
+  bodyOf,
+  draftOf,
+  type PrepareOptions,
+  type Preparing,
+  preparedTurn,
+} from "./prepared-request.ts";
+import { withoutReasoning } from "./request-messages.ts";
 import { isFor, type PreparedTurn, type SessionState } from "./state.ts";
 import type { TurnBudget } from "./tool-budget.ts";
 
@@ -41,10 +55,11 @@ export interface PrepareWorld extends TurnContext {
 export async function prepare(
   context: PrepareWorld,
   state: SessionState,
-  options: PrepareOptions,
+  given: PrepareOptions,
   { wireOfProvider, budget }: { wireOfProvider: WireOfProvider; budget: TurnBudget },
 ): Promise<PreparedTurn> {
-  const { wire, targets } = targetsOf(context, options, wireOfProvider);
+  const { wire, targets } = targetsOf(context, { ...given, ...agentOf(state) }, wireOfProvider);
+  const options = { ...toolRulesOf(context.config, askerOf(state, targets)), ...given };
   state.denial = budget.denial ?? state.denial;
   await state.open?.turn.end({ status: "aborted" });
   await followLog(context, state, targets[0].ruler);
@@ -59,10 +74,12 @@ export async function prepare(
     load: () => loadInner(context.store, state.log),
     ...(state.denial === undefined ? {} : { isLast: state.denial }),
   });
-  const { offer } = read;
-  const draft = await withTools(context, bare, { offer, request: plansOf(wire, options) });
-  const { newMessages } = placed;
-  await showReferences(context, draft, { newMessages, tools: budget.takeHandles() });
+  const draft = await withTools(context, bare, {
+    offer: read.offer,
+    request: plansOf(wire, options),
+  });
+  const tools = budget.takeHandles();
+  await showReferences(context, draft, { newMessages: placed.newMessages, tools });
   const opened = await Turn.open(context.turns, { draft, placed, isLeftOpen: true });
   reportForcedEnd(context, opened);
   return handOver(context, state, { opened, read, budget });
@@ -83,8 +100,38 @@ async function readAndPlace(
   given: Pick<ReadHeading, "options" | "wire" | "targets">,
 ): Promise<{ readonly read: ReadHeading } & PlacedTurn> {
   const read = await readHeading(context, state, given);
-  return { read, ...(await place(context, state, read)) };
+  const placed = await place(context, state, read);
+  return { read: { ...read, options: withReasoning(context, state, read) }, ...placed };
 }
+
+function agentOf({ agent }: SessionState): Pick<SessionState, "agent"> {
+  return agent === undefined ? {} : { agent };
+}
+
+function askerOf({ agent }: SessionState, [{ provider, model }]: Draft["targets"]): Asker {
+  return { agent, provider, model };
+}
+
+/** The options with the fields that make the model think as much as the configuration says. */
+function withReasoning(
+  { config }: Pick<TurnContext, "config">,
+  state: SessionState,
+  { options, wire, targets, tools }: ReadHeading,
+): PrepareOptions {
+  const wanted = wantedReasoning(config, askerOf(state, targets));
+  if (wanted === undefined) return options;
+  const spoken = state.wire ?? wire;
+  const last = state.sentMessages.slice(-lastMessages).map(spoken.messages.decode);
+  // On another wire, the model's own thoughts are not sent.
+  const readable = spoken === wire ? last : last.map(withoutReasoning);
+  const body = encodeMessage(bodyOf(wire, { options, targets, tools, system: [] }, []));
+  const isAfterCalls = endsWithUnthoughtCalls(readable);
+  const fields = wire.body.reasoningFields(body, readSlices(body), { ...wanted, isAfterCalls });
+  return { ...options, extra: { ...options.extra, ...Object.fromEntries(fields) } };
+}
+
+/** The model's last answer and the results of its calls are among this many messages. */
+const lastMessages = 64;
 
 interface PlacedTurn {
   readonly turn: Draft["turn"];
@@ -146,33 +193,73 @@ interface Opened {
 async function handOver(
   { pricesOf }: TurnContext,
   state: SessionState,
-  { opened, read, budget }: Opened,
+  handed: Opened,
 ): Promise<PreparedTurn> {
+  const { opened, read } = handed;
   const { draft } = opened;
-  const { options, wire, targets, tools, prompt } = read;
-  const prepared = (): PreparedTurn =>
-    preparedTurn(state, { opened, draft, wire, options, tools, prompt, pricesOf });
-  const begin = (): Promise<void> => {
-    const { fitted } = opened;
-    const isListed = fitted.tools.elements.length > 0;
-    return budget.begin({
-      fitted,
-      targets,
-      rules: options,
-      lastTool: fitted.outcome === "final" ? finalReport.name : undefined,
-      toolsToCome: isListed ? 0 : (offerIn(draft)?.count.tokens ?? 0),
-    });
-  };
+  const providers = nextProviders(opened);
+  const beside = { ...read, opened, draft, pricesOf };
+  const prepared = (): PreparedTurn => preparedTurn(state, { ...beside, ...providers.now() });
+  const begin = (): Promise<void> => beginBudget(handed);
+  const { isFinal, refusal } = opened.fitted;
+  if (isFinal || refusal !== undefined) await providers.moveOn();
   await begin();
   state.draft = draft;
   state.sent = () => opened.fitted;
-  state.open = { turn: opened, wire, prepared, begin };
+  const open = { turn: opened, prepared, begin, moveOn: providers.moveOn };
+  state.open = {
+    ...open,
+    get wire() {
+      return providers.now().moved?.target.wire ?? read.wire;
+    },
+  };
   return prepared();
+}
+
+function beginBudget({ opened, read, budget }: Opened): Promise<void> {
+  const { draft, fitted } = opened;
+  const isListed = fitted.tools.elements.length > 0;
+  return budget.begin({
+    fitted,
+    targets: read.targets,
+    rules: read.options,
+    who: draft.who,
+    lastTool: fitted.outcome === "final" ? finalReport.name : undefined,
+    toolsToCome: isListed ? 0 : (offerIn(draft)?.count.tokens ?? 0),
+  });
+}
+
+interface NextProviders {
+  /** Turns to the next provider that can take the request. Returns false if there is none. */
+  readonly moveOn: () => Promise<boolean>;
+  readonly now: () => Pick<Preparing, "moved" | "reasons">;
+}
+
+/** The other providers that the configuration names for this request. Each of them is tried once. */
+function nextProviders(opened: Turn): NextProviders {
+  const left = [...opened.nextTargets];
+  const reasons: string[] = [];
+  let moved: Preparing["moved"];
+  return {
+    now: () => ({ moved, reasons }),
+    moveOn: async () => {
+      for (let next = left.shift(); next !== undefined; next = left.shift()) {
+        const made = await opened.nextRequest(next);
+        if (made.kind === "ready") {
+          moved = made;
+          opened.moveTo(made);
+          return true;
+        }
+        reasons.push(`${next.key}: ${made.reason}`);
+      }
+      return false;
+    },
+  };
 }
 
 function targetsOf(
   context: TurnContext,
-  { target, wire: wanted, maxOutputTokens }: PrepareOptions,
+  { target, wire: wanted, maxOutputTokens, agent }: PrepareOptions & Pick<SessionState, "agent">,
   wireOfProvider: WireOfProvider,
 ): { readonly wire: Wire; readonly targets: Draft["targets"] } {
   const [provider = "", ...model] = target.split("/");
@@ -180,6 +267,7 @@ function targetsOf(
   const wire = wireOfProvider(provider, wanted);
   const targets = context.targets.candidates(provider, wire, {
     model: model.join("/"),
+    ...(agent === undefined ? {} : { agent }),
     ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
   });
   return { wire, targets };
@@ -303,7 +391,7 @@ function reportForcedEnd({ debug }: TurnContext, { draft, fitted }: Turn): void 
   recordError(
     draft,
     "RECOVERY_TRIGGERED",
-    "The context budget for tool results is used up, so this turn is sent as the last one.",
+    "Context guard enforced: the context budget for tool results is used up, so this turn is sent as the last one.",
     { tokens: tokensAfter, limit },
   );
 }

@@ -7,8 +7,8 @@ import { errorMessage } from "../../message/error.ts";
 import { isObject, type JsonObject, type JsonValue } from "../../message/json.ts";
 import type { OutputSize } from "../../message/message.ts";
 import type { ToolDefinition } from "../../message/tool.ts";
+import { finalReport } from "../../offload/own-definitions.ts";
 import type { BuiltPrompt, PromptSection } from "../../prompt/sections.ts";
-import { ownToolTexts } from "../../text/for-models.ts";
 import type { GivenTool } from "../../wire/format/named-tool.ts";
 import { readSlices } from "../../wire/format/slices.ts";
 import type { SystemText, Wire, WireName, WireRequest } from "../../wire/format/wire.ts";
@@ -21,8 +21,9 @@ import { measureTurn, type Preamble } from "../measure/preamble.ts";
 import type { PricesOf } from "../measure/prices.ts";
 import type { Target } from "../measure/target.ts";
 import type { OwnOffer, VisibleTools } from "../tools/own-tools-offer.ts";
+import type { NextRequest } from "../turn/next-provider.ts";
 import type { Turn } from "../turn/turn.ts";
-import { searchedIn, withMessages, withSearches } from "./request-messages.ts";
+import { searchedIn, withMessages, withSearches, withTail } from "./request-messages.ts";
 import type { PreparedTurn, SessionState } from "./state.ts";
 
 /** `toolsAllowed` and `toolsDenied` restrict which `tools` are offered. The tool budget denies the results of all other tools. */
@@ -121,7 +122,9 @@ function requestOf(sentMessages: readonly JsonObject[], drafting: Drafting): Dra
   const { length } = sentMessages;
   return {
     compose: (changes) => composed(sentMessages.slice(0, length), drafting, changes),
+    composeForOther: (changes) => forOther(sentMessages.slice(0, length), drafting, changes),
     output: outputOf(wire, options, targets[0]),
+    finalTool: finalReport.name,
     ...(isLast === undefined ? {} : { isLast }),
   };
 }
@@ -140,6 +143,18 @@ function composed(
   return encodeMessage(
     bodyOf(wire, { ...composing, ...(list && { visibleTools: list }) }, messages),
   );
+}
+
+/** The whole request, so that it can be translated. The provider keeps nothing of it, because the library sends everything. */
+function forOther(
+  sentMessages: readonly JsonObject[],
+  { options, wire, targets, tools, prompt }: Drafting,
+  { patches }: BodyChanges,
+): Uint8Array {
+  const whole = withSearches(wire, patchList(sentMessages, patches, decodeMessage), undefined);
+  const messages = withTail(wire, whole, prompt.tail);
+  const body = bodyOf(wire, { options, targets, tools, system: prompt.system }, messages);
+  return encodeMessage({ ...body, ...Object.fromEntries(wire.body.nothingKept) });
 }
 
 /** Length of the answer that the request asks for. The caller may set a thinking budget or another length in `extra`. */
@@ -194,16 +209,16 @@ function inWords(visibleTools: VisibleTools, from: Wire, to: Wire): VisibleTools
   return { ...visibleTools, elements: tools.map((tool) => encodeMessage(to.tools.encode(tool))) };
 }
 
-interface Composing {
+export interface Composing {
   readonly options: PrepareOptions;
   readonly targets: readonly [Target, ...Target[]];
   readonly tools: readonly ToolDefinition[];
   readonly system: readonly SystemText[];
   /** The tools that Plimsoll adds to the caller's list or sends instead of it. */
-  readonly visibleTools?: VisibleTools;
+  readonly visibleTools?: VisibleTools | undefined;
 }
 
-function bodyOf(
+export function bodyOf(
   wire: Wire,
   { options, targets: [target], tools, system, visibleTools }: Composing,
   messages: readonly JsonObject[],
@@ -233,18 +248,7 @@ function withVisibleTools(
   return { ...body, [fields.tools]: tools.list.changed(body[fields.tools], change) };
 }
 
-/** The only tool that a final turn offers. */
-export const finalReport: ToolDefinition = {
-  name: "agent__final_report",
-  description: ownToolTexts.finalReport,
-  parameters: {
-    type: "object",
-    properties: { report: { type: "string", description: ownToolTexts.report } },
-    required: ["report"],
-  },
-};
-
-interface Preparing {
+export interface Preparing {
   readonly opened: Turn;
   readonly draft: Draft;
   readonly wire: Wire;
@@ -252,33 +256,50 @@ interface Preparing {
   readonly tools: readonly ToolDefinition[];
   readonly prompt: BuiltPrompt;
   readonly pricesOf: PricesOf;
+  /** The request for a target of another provider, if that one is to answer. */
+  readonly moved: Extract<NextRequest, { readonly kind: "ready" }> | undefined;
+  /** Why targets of other providers could not take the request. */
+  readonly reasons: readonly string[];
 }
 
 export function preparedTurn(state: SessionState, preparing: Preparing): PreparedTurn {
-  const { opened, draft, wire, prompt } = preparing;
-  const { fitted } = opened;
-  const { outcome: kind, tokensBefore, tokensAfter, target, measurement } = fitted;
-  const isFinal = kind === "final";
-  const marked = markedPrompt(state, preparing);
-  const body = bodyBeside(preparing, marked.system);
+  const { opened, moved, reasons } = preparing;
+  const { outcome: kind, tokensBefore, tokensAfter, target, measurement, limit } = opened.fitted;
+  const wire = moved?.target.wire ?? preparing.wire;
   return {
     id: opened.id,
     outcome: { kind, tokensBefore, tokensAfter },
-    request: withMessages(withOutput(wire, body, opened.shortened?.sent), wire, state, {
-      model: target.model,
-      length: draft.path.length,
-      patches: marked.patches,
-      tail: prompt.tail,
-      ...searchedIn(offerIn(draft), fitted.tools.isWhole && !isFinal),
-      ...(marked.end === undefined ? {} : { end: marked.end }),
-    }),
+    target: target.key,
+    wire: wire.name,
+    leftOut: moved?.leftOut ?? [],
+    notUsed: reasons,
+    request: moved?.body ?? requestFor(state, preparing),
     measurement,
-    limit: { ...target.limit, limit: fitted.limit },
+    limit: { ...target.limit, limit },
     toolCalls: (answer) =>
       (wire.answer.read(answer as JsonValue).choices[0] ?? []).flatMap((message) =>
         wire.messages.toolCalls(message),
       ),
   };
+}
+
+/** The request for the target that the caller named, or for another model of its provider. */
+function requestFor(state: SessionState, preparing: Preparing): JsonObject {
+  const { opened, draft, wire, prompt } = preparing;
+  const { fitted } = opened;
+  const isFinal = fitted.outcome === "final";
+  const marked = markedPrompt(state, preparing);
+  const body = isFinal
+    ? finalBody(preparing, marked.system)
+    : bodyBeside(preparing, { system: marked.system, visibleTools: fitted.tools });
+  return withMessages(withOutput(wire, body, opened.shortened?.sent), wire, state, {
+    model: fitted.target.model,
+    length: draft.path.length,
+    patches: marked.patches,
+    tail: prompt.tail,
+    ...searchedIn(offerIn(draft), fitted.tools.isWhole && !isFinal),
+    ...(marked.end === undefined ? {} : { end: marked.end }),
+  });
 }
 
 /** The prompt with cache marks, or without them if the caller has turned marks off or has set its own marks. */
@@ -302,16 +323,19 @@ function markedPrompt(
 /** The whole request except its messages. */
 function bodyBeside(
   { opened: { fitted }, wire, options, tools }: Preparing,
-  system: readonly SystemText[],
+  composing: Pick<Composing, "system" | "visibleTools">,
 ): JsonObject {
-  const isFinal = fitted.outcome === "final";
-  const composing: Composing = {
-    options,
-    targets: [fitted.target],
-    system,
-    ...(isFinal ? { tools: [finalReport] } : { tools, visibleTools: fitted.tools }),
-  };
-  return bodyOf(wire, composing, []);
+  return bodyOf(wire, { options, tools, targets: [fitted.target], ...composing }, []);
+}
+
+/** A final turn offers only the tool for the report. If the wire must list all tools that were called, the model may call only this one. */
+function finalBody(preparing: Preparing, system: readonly SystemText[]): JsonObject {
+  const { wire, tools } = preparing;
+  const listed = wire.tools.declaresCalled === true ? tools : [];
+  const body = bodyBeside({ ...preparing, tools: [...listed, finalReport] }, { system });
+  const bytes = encodeMessage(body);
+  const fields = wire.body.onlyTool(bytes, readSlices(bytes), finalReport.name);
+  return { ...body, ...Object.fromEntries(fields) };
 }
 
 /** Reads the status and the provider's body from an error of the provider's client library. */

@@ -109,7 +109,7 @@ export function searchedIn(
  * Adds the prompt sections that change from turn to turn at the end of the conversation. If the caller has written the beginning
  * of the next answer, they come before it.
  */
-function withTail(
+export function withTail(
   wire: Wire,
   messages: readonly JsonObject[],
   tail: string,
@@ -129,7 +129,7 @@ function withTail(
  * Removes reasoning and signatures, because a provider signs its reasoning, and another provider would reject a request that
  * contains it.
  */
-function withoutReasoning({ role, parts }: Message): Message {
+export function withoutReasoning({ role, parts }: Message): Message {
   const kept = parts.filter(({ kind }) => kind !== "reasoning");
   return { role, parts: kept.map(withoutSignature) };
 }

@@ -30,6 +30,7 @@ import {
   type Steering,
 } from "../steer/steer.ts";
 import type { TurnContext } from "../turn/context.ts";
+import { overloadedStatuses } from "../turn/next-provider.ts";
 import { type AnsweredCall, answerCall } from "./answer-call.ts";
 import { resume, takeAnswer } from "./conversation.ts";
 import { fills, type SessionFilling } from "./filling.ts";
@@ -54,7 +55,10 @@ export interface Session extends SessionFilling {
   /** Tags a message that is already in the log, by its number there. */
   tag(message: number, tag: MessageTag): Promise<void>;
   prepare<Request = JsonObject>(options: PrepareOptions): Promise<PreparedTurn<Request>>;
-  /** Call this with the provider's error if the provider rejected the request as too long. Send the returned turn instead. */
+  /**
+   * Call this with the provider's error if the provider rejected the request as too long or is overloaded. Send the returned turn
+   * instead: it is smaller, or it is for the next provider (`target`, `wire`).
+   */
   overflowed<Request = JsonObject>(error: unknown): Promise<PreparedTurn<Request> | undefined>;
   /**
    * Records an answer: a response, or the stream of its events. Returns `unsaved` if the store failed. Plimsoll then tries again
@@ -120,10 +124,7 @@ export function createSession(
     },
     overflowed: async <Request>(error: unknown) => {
       const { open } = state;
-      const overflow = open && recognizeOverflow(readRejection(error));
-      if (open === undefined || overflow === undefined) return undefined;
-      const isSmaller = await open.turn.overflowed(overflow);
-      if (!isSmaller) return undefined;
+      if (open === undefined || !(await isHelped(open, error))) return undefined;
       await open.begin();
       return open.prepared() as PreparedTurn<Request>;
     },
@@ -248,6 +249,18 @@ async function commit(
   }
   if (failure !== undefined) throw usage(`The answer could not be read to the end: ${failure}`);
   return saved;
+}
+
+/** Makes the request smaller, or turns to the next provider. Returns false if the provider's error is final. */
+async function isHelped(
+  { turn, moveOn }: NonNullable<SessionState["open"]>,
+  error: unknown,
+): Promise<boolean> {
+  const rejection = readRejection(error);
+  const overflow = recognizeOverflow(rejection);
+  if (overflow !== undefined && (await turn.overflowed(overflow))) return true;
+  const isFull = overflow !== undefined || overloadedStatuses.has(rejection.status);
+  return isFull && (await moveOn());
 }
 
 const statuses = {

@@ -6,7 +6,7 @@ import type { Outcome } from "../../message/event.ts";
 import type { JsonObject } from "../../message/json.ts";
 import type { ToolCallPart } from "../../message/message.ts";
 import type { ToolDefinition } from "../../message/tool.ts";
-import type { Wire } from "../../wire/format/wire.ts";
+import type { Wire, WireName } from "../../wire/format/wire.ts";
 import type { Draft } from "../draft/draft.ts";
 import type { PendingMessage } from "../draft/encode.ts";
 import type { Fitted } from "../fit/last-resort.ts";
@@ -68,7 +68,10 @@ export function isFor<T>(
 
 interface OpenRequest {
   readonly turn: Turn;
+  /** The wire of the request. It changes if the request goes to another provider. */
   readonly wire: Wire;
+  /** Turns to the next provider. Returns false if none can take the request. */
+  readonly moveOn: () => Promise<boolean>;
   readonly prepared: () => PreparedTurn;
   /** Starts the tool budget, and restarts it if the request has changed. */
   readonly begin: () => Promise<void>;
@@ -83,6 +86,14 @@ export interface PreparedTurn<Request = JsonObject> {
     readonly tokensBefore: number;
     readonly tokensAfter: number;
   };
+  /** Who is to answer, as `provider/model`: the target that the caller named, or one of its fallbacks (`targets`). */
+  readonly target: string;
+  /** The format of the request, and of the answer to give to `commit`. */
+  readonly wire: WireName;
+  /** If another provider is to answer: fields and content that only the first one could use. */
+  readonly leftOut: readonly string[];
+  /** Targets of other providers that could not take the request, each with its reason. */
+  readonly notUsed: readonly string[];
   /** The request in the target's wire format. Pass it unchanged to the provider's client library. */
   readonly request: Request;
   readonly measurement: Measurement;

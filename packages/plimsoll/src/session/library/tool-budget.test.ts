@@ -55,7 +55,9 @@ function turn(
     measured: measured(1000),
     measurement: measured(reported),
   } as Fitted;
-  return { fitted, targets: [target], rules: {}, lastTool: undefined, toolsToCome: 0, ...changes };
+  const who = { provider: "openai", model: "m" };
+  const plain = { fitted, targets: [target] as const, rules: {}, who, lastTool: undefined };
+  return { ...plain, toolsToCome: 0, ...changes };
 }
 
 async function begun(
@@ -66,6 +68,7 @@ async function begun(
     config: { defaults },
     counter,
     tokenizers: new Set(tokenizers),
+    debug: () => undefined,
   });
   await budget.begin(turn(changes, { reported, limit }));
   return budget;
@@ -189,7 +192,12 @@ test("what is too large by far is not counted to find that out", async () => {
 });
 
 test("before the first turn nothing is known, and everything is granted", () => {
-  const { publicApi } = createTurnBudget({ config: {}, counter, tokenizers: new Set() });
+  const { publicApi } = createTurnBudget({
+    config: {},
+    counter,
+    tokenizers: new Set(),
+    debug: () => undefined,
+  });
   expect(publicApi.reserve(call, "x".repeat(3_000_000)).kind).toBe("whole");
   expect(publicApi.canExecute("read")).toBe(true);
 });

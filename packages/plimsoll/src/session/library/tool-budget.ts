@@ -1,5 +1,6 @@
 /** The tool budget of a session: counts results before they join the conversation. */
 
+import { type ContextCounters, countersWith, grownCounters } from "../../budget/counters.ts";
 import {
   inProviderTokens,
   notBelowOwn,
@@ -17,9 +18,11 @@ import {
   type ToolRules,
   unlimited,
 } from "../../budget/tool-budget.ts";
+import { type Asker, arrivalBytesOf } from "../../config/levels.ts";
 import type { Config } from "../../config/schema.ts";
 import type { Message, ToolCallPart } from "../../message/message.ts";
 import type { LastTurn } from "../draft/draft.ts";
+import { type Debug, debugEvaluation } from "../fit/debug.ts";
 import type { Fitted } from "../fit/last-resort.ts";
 import { type ArrivalRules, isTooLarge } from "../fit/oversized-results.ts";
 import { answerRoom } from "../lookup/answer-room.ts";
@@ -107,6 +110,7 @@ export interface BudgetedTurn {
   readonly fitted: Fitted;
   readonly targets: readonly [Target, ...Target[]];
   readonly rules: ToolRules;
+  readonly who: Asker;
   /** The only tool that a final turn may call. Undefined in any other turn. */
   readonly lastTool: string | undefined;
   /** Size of Plimsoll's tools that the first handle would add, before calibration. */
@@ -117,6 +121,7 @@ export interface BudgetWorld {
   readonly config: Config;
   readonly counter: NowCounter;
   readonly tokenizers: ReadonlySet<string>;
+  readonly debug: Debug;
 }
 
 /**
@@ -125,7 +130,8 @@ export interface BudgetWorld {
  */
 const headSlack = 0.1;
 
-export function createTurnBudget({ config, counter, tokenizers }: BudgetWorld): TurnBudget {
+export function createTurnBudget(world: BudgetWorld): TurnBudget {
+  const { config, counter, tokenizers, debug } = world;
   const state = createBudgetState();
   const { budget } = state;
   const handles = new Map<string, string>();
@@ -133,6 +139,8 @@ export function createTurnBudget({ config, counter, tokenizers }: BudgetWorld): 
   let scale = sameScale;
   let scales: Scales = createScales(counter, { tokenizers, targets: [], scale });
   let lastTool: string | undefined;
+  let counters: ContextCounters | undefined;
+  const tell = (tokens: number): void => tellOfResult(debug, counters, state.spent, tokens);
 
   const decide = (take: typeof budget.reserve, call: CallOf, given: unknown): ToolGrant => {
     const output = outputOf(given);
@@ -149,7 +157,14 @@ export function createTurnBudget({ config, counter, tokenizers }: BudgetWorld): 
   return {
     publicApi: {
       reserve: (call, output) => {
-        const grant = decide(state.reserve, call, output);
+        const grant = decide(
+          (name, cost) => {
+            tell(Math.min(cost.wholeTokens, cost.handleTokens));
+            return state.reserve(name, cost);
+          },
+          call,
+          output,
+        );
         if (grant.kind === "handle") handles.set(call.id, call.name);
         return grant;
       },
@@ -164,13 +179,14 @@ export function createTurnBudget({ config, counter, tokenizers }: BudgetWorld): 
       },
     },
     begin: async (turn) => {
-      const { fitted, targets, rules } = turn;
+      const { fitted, targets, rules, who } = turn;
       const { measured, measurement, limit } = fitted;
       scale = notBelowOwn(scaleBetween(measured.total, measurement.total));
       scales = createScales(counter, { tokenizers, targets, scale });
       await scales.ready();
       lastTool = turn.lastTool;
-      arrival = { limit, maxBytes: config.defaults?.toolResponseMaxBytes };
+      counters = fitted.projection.counters;
+      arrival = { limit, maxBytes: arrivalBytesOf(config, who) };
       handles.clear();
       const entryTokens = Math.ceil(inProviderTokens(turn.toolsToCome, scale));
       state.open(lastTool === undefined ? fitted : undefined, { rules, entryTokens });
@@ -182,6 +198,7 @@ export function createTurnBudget({ config, counter, tokenizers }: BudgetWorld): 
     freed: (tokens) => state.take(-Math.floor(inProviderTokens(tokens, scale))),
     weigh: (message) => scales.weigh(message),
     spend: (tokens) => {
+      tell(tokens);
       state.take(tokens);
       budget.spend(tokens);
     },
@@ -200,6 +217,17 @@ export function createTurnBudget({ config, counter, tokenizers }: BudgetWorld): 
       return taken;
     },
   };
+}
+
+/** Prints the counters as they are before a result of this size joins the conversation. */
+function tellOfResult(
+  debug: Debug,
+  counters: ContextCounters | undefined,
+  spent: number,
+  tokens: number,
+): void {
+  if (counters === undefined || tokens === Number.POSITIVE_INFINITY) return;
+  debugEvaluation(debug, { counters: countersWith(grownCounters(counters, spent), tokens) });
 }
 
 interface Weighing {

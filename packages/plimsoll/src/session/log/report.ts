@@ -1,7 +1,7 @@
 /** Reports events and errors of a turn to subscribers and to the table of errors. */
 
 import type { ErrorCode } from "../../message/error.ts";
-import type { Rung } from "../../message/event.ts";
+import type { FailoverEvent, Rung } from "../../message/event.ts";
 import { announce } from "./append.ts";
 import { type BranchState, remember, type SessionLog } from "./log.ts";
 
@@ -81,6 +81,20 @@ export function reportDegraded(reported: ReportedTurn, rung: Rung, reason: strin
   recordError(reported, "BREAKER_FAILED", reason, { rung });
 }
 
+/** Tells that another provider answers this turn. */
+export function reportFailover(
+  { log, turn }: ReportedTurn,
+  route: Pick<FailoverEvent, "from" | "to" | "leftOut">,
+): void {
+  announce(log, {
+    type: "failover",
+    session: log.record.id,
+    at: turn.at,
+    turn: turn.id,
+    ...route,
+  });
+}
+
 export function reportEnforced(
   reported: ReportedTurn,
   action: "final" | "refused",
@@ -103,8 +117,8 @@ export function reportEnforced(
     reported,
     isFinal ? "RECOVERY_TRIGGERED" : "TOKEN_LIMIT_EXCEEDED",
     isFinal
-      ? "The request is still over the limit after compaction, so it is sent as the final turn."
-      : "The request does not fit, and nothing more can be taken out.",
+      ? "Context guard enforced: still over limit after shrink, so the request is sent as the final turn."
+      : "Context guard enforced: the request does not fit, and nothing more can be taken out.",
     { tokens, limit },
   );
 }

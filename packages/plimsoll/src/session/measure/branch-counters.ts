@@ -4,26 +4,21 @@ import type { Calibration } from "../../budget/calibrate.ts";
 import type { Measurement } from "../../budget/measure.ts";
 import { scaleBy, type TokenScale } from "../../budget/token-scale.ts";
 import type { Usage } from "../../message/message.ts";
-import type { BranchRecord, Counters } from "../../store/store.ts";
+import type { Counters } from "../../store/store.ts";
 
 export interface EndedTurn {
   /** Size of the request, in the provider's tokens. */
-  readonly measurement: Pick<Measurement, "total" | "tools">;
-  readonly answerTokens: number;
+  readonly measurement: Pick<Measurement, "tools">;
   /** The usage that the provider reported. Undefined if it reported none. */
   readonly usage?: Usage | undefined;
   readonly target: string;
   readonly calibration?: Calibration | undefined;
 }
 
-/** Uses the figures that the provider reported, which include tool schemas. If it reported none, uses estimates. */
-export function countersAfter(turn: EndedTurn): Counters {
-  const { measurement, answerTokens, usage, target, calibration } = turn;
+/** The counters of a turn that has ended, without the size of its window. */
+export function countersAfter(turn: EndedTurn): Omit<Counters, "current"> {
+  const { measurement, usage, target, calibration } = turn;
   return {
-    current:
-      usage === undefined
-        ? measurement.total + answerTokens
-        : usage.inputTokens + usage.outputTokens,
     schema: measurement.tools,
     reasoning: usage?.reasoningTokens ?? 0,
     ...(calibration === undefined ? {} : { calibration: storedCalibration(target, calibration) }),
@@ -46,6 +41,10 @@ function storedCalibration(
 }
 
 /** The token scale, from the provider's reports so far. It is 1 if there are no reports. */
-export function scaleOf({ counters }: Pick<BranchRecord, "counters">): TokenScale {
+export function scaleOf({
+  counters,
+}: {
+  readonly counters?: Pick<Counters, "calibration">;
+}): TokenScale {
   return scaleBy(counters?.calibration?.factor ?? 1);
 }

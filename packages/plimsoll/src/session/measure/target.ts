@@ -4,6 +4,7 @@ import { BoundedMap } from "../../bounds/bounded-map.ts";
 import { findModel, type ModelFacts } from "../../budget/catalogue.ts";
 import { type Limit, narrowLimit, resolveLimit } from "../../budget/limit.ts";
 import { cutsSilently } from "../../budget/servers.ts";
+import { settingOf } from "../../config/levels.ts";
 import type { Config, ProviderSettings } from "../../config/schema.ts";
 import { priceListOf } from "../../prompt/prices.ts";
 import type { MediaLimits, Profile, Wire, WireRequest } from "../../wire/format/wire.ts";
@@ -36,6 +37,8 @@ export interface Target {
 export interface Wanted extends Pick<WireRequest, "model" | "maxOutputTokens"> {
   /** Name of the model in the catalogue, if the headers of the request select a variant of the model. */
   readonly facts?: string;
+  /** The agent that asks. It may have settings of its own. */
+  readonly agent?: string;
   /** Windows are remembered per tenant, because one tenant's provider must not influence another tenant. */
   readonly tenant?: string;
 }
@@ -80,8 +83,8 @@ export function createTargets(
     until > now() && until <= now() + mostMs;
 
   const resolve: Targets["resolve"] = (provider, wire, request) => {
-    const { model, maxOutputTokens, facts = "", tenant = "" } = request;
-    const name = [provider, wire.name, model, maxOutputTokens, facts, tenant].join("\0");
+    const { model, maxOutputTokens, facts = "", tenant = "", agent = "" } = request;
+    const name = [provider, wire.name, model, maxOutputTokens, facts, tenant, agent].join("\0");
     const found = known.get(name) ?? known.set(name, resolveUncached(provider, wire, request));
     const { window: named, distrustedUntil = 0 } = memories.of(learnedKey(found));
     const isDistrusted = isBefore(distrustedUntil, believedForMs.distrust);
@@ -91,12 +94,12 @@ export function createTargets(
   };
 
   const resolveUncached: Targets["resolve"] = (provider, wire, request) => {
-    const { model, tenant = "" } = request;
+    const { model, tenant = "", agent } = request;
     const settings = config.providers?.[provider];
     const facts = findModel(settings?.wire ?? provider, request.facts ?? model);
     const modelSettings = settings?.models?.[model];
     const tokenizer = modelSettings?.tokenizer ?? settings?.tokenizer ?? facts.tokenizer;
-    const schemaFactor = settings?.toolSchemaFactor ?? config.defaults?.toolSchemaFactor;
+    const schemaFactor = settingOf(config, { provider, model, agent }, "toolSchemaFactor");
     const key = `${provider}/${model}`;
     const configured = {
       requestMaxOutput: request.maxOutputTokens,

@@ -116,7 +116,7 @@ function upperBound(text: string): Count {
  * slower.
  */
 function costOf(tokenizerId: string, text: string): number {
-  return tokenizerId.startsWith("hf:") ? text.length * 32 : text.length;
+  return /^(?:max:)?hf:/.test(tokenizerId) ? text.length * 32 : text.length;
 }
 
 interface Loader {

@@ -1,14 +1,17 @@
 /** Composes the body that Plimsoll sends to the upstream. */
 
 import { errorMessage } from "../../message/error.ts";
+import { finalReport } from "../../offload/own-definitions.ts";
 import type { BodySlices } from "../../wire/format/slices.ts";
 import type { FieldValues, WireRequest } from "../../wire/format/wire.ts";
 import { withMarks } from "../draft/cache-marks.ts";
 import type { Draft } from "../draft/draft.ts";
+import { encodeMessage } from "../draft/encode.ts";
 import { type Patch, patchBody, withPatch } from "../draft/render.ts";
 import { type Fitted, shortenedOutput } from "../fit/last-resort.ts";
 import { reportDegraded } from "../log/report.ts";
 import type { PricesOf } from "../measure/prices.ts";
+import type { VisibleTools } from "../tools/own-tools-offer.ts";
 import type { InnerRounds } from "./inner-rounds.ts";
 
 export interface Sending {
@@ -29,7 +32,7 @@ export function bodyToSend(
   draft: Draft,
   sending: Sending,
 ): Uint8Array | undefined {
-  const { tools } = turn.fitted;
+  const tools = toolsToSend(turn, draft);
   const { body, slices } = sending;
   const fields = fieldsToSend(turn, draft, sending);
   const patches = patchesToSend(turn, draft, sending);
@@ -46,6 +49,13 @@ export function bodyToSend(
     reportDegraded(draft, "original", `the view could not be written: ${errorMessage(error)}`);
     return undefined;
   }
+}
+
+/** The list of tools. If a final turn asks for a report by a tool call, that tool alone, unless the wire wants every called tool. */
+function toolsToSend({ fitted }: SendingTurn, { wire, request }: Draft): VisibleTools {
+  if (!fitted.isFinal || request.finalTool === undefined) return fitted.tools;
+  const elements = [encodeMessage(wire.tools.encode(finalReport))];
+  return { elements, isWhole: wire.tools.declaresCalled !== true };
 }
 
 /** The patches of the view and of the cache marks, followed by a patch that appends this turn's lookups. */
@@ -65,6 +75,17 @@ function hasLookedUp({ rounds }: SendingTurn): boolean {
   return (rounds?.elements.length ?? 0) > 0;
 }
 
+/** The fields that forbid tools, or all tools but the one for the report. */
+function lastTools(
+  { wire, request: { finalTool } }: Draft,
+  isFinal: boolean,
+  { body, slices }: Pick<Sending, "body" | "slices">,
+): FieldValues {
+  return isFinal && finalTool !== undefined
+    ? wire.body.onlyTool(body, slices, finalTool)
+    : wire.body.noTools(body, slices);
+}
+
 /** New values for fields outside the conversation, as JSON text. */
 function fieldsToSend(
   { fitted, rounds }: SendingTurn,
@@ -79,7 +100,7 @@ function fieldsToSend(
   const shortened = shortenedOutput(draft, fitted, rounds?.tokens);
   const values: FieldValues = new Map([
     ...(isOther && wire.modelPlace === "body" ? [[wire.fields.model, target.model] as const] : []),
-    ...(isLast && hasTools ? wire.body.noTools(body, slices) : []),
+    ...(isLast && hasTools ? lastTools(draft, isFinal, { body, slices }) : []),
     ...(shortened === undefined ? [] : wire.body.outputFields(body, slices, shortened.sent)),
   ]);
   return new Map([...values].map(([name, value]) => [name, JSON.stringify(value)]));

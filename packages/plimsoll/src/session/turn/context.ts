@@ -44,6 +44,8 @@ export interface Incoming {
   readonly provider: string;
   readonly wire: Wire;
   readonly body: Uint8Array;
+  /** Set if the body is not the client's own, because the configuration changed it (configured-request.ts). */
+  readonly isChangedBySettings?: true;
   /** The model, if the path of the request names it. */
   readonly model?: string;
   readonly hints: SessionHints;

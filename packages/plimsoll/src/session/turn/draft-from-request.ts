@@ -2,7 +2,9 @@
 
 import { addCounts, type Measurement } from "../../budget/measure.ts";
 import type { WhoAsks } from "../../config/limits.ts";
+import type { Config } from "../../config/schema.ts";
 import type { OutputSize } from "../../message/message.ts";
+import { finalReport } from "../../offload/own-definitions.ts";
 import type { Store } from "../../store/store.ts";
 import { type BodySlices, parseJson } from "../../wire/format/slices.ts";
 import type { ToolsInMessage, Wire, WireRequest } from "../../wire/format/wire.ts";
@@ -40,6 +42,7 @@ interface Drafting extends SentRequest {
 }
 
 interface DraftingWorld {
+  readonly config: Config;
   readonly store: Pick<Store, "bodies">;
   readonly targets: Pick<Targets, "narrowed">;
 }
@@ -69,7 +72,7 @@ export function draftOf(world: DraftingWorld, drafting: Drafting): Draft {
     origin: "proxy",
     // Plimsoll decides about its tools after it has measured the conversation.
     tools: { kind: "none" },
-    request: requestOf(drafting, path),
+    request: { ...requestOf(drafting, path), ...finalToolOf(world, request) },
   };
 }
 
@@ -172,6 +175,16 @@ function requestOf(drafting: Drafting, path: Path): DraftRequest {
     isNotStored: request.isNotStored === true,
     hasLongMarks: wire.cache.hasLongMarks(body),
   };
+}
+
+/** Only a client that has tools can answer a call of one. */
+function finalToolOf(
+  { config }: Pick<DraftingWorld, "config">,
+  { tools, toolsInMessage }: WireRequest,
+): Pick<DraftRequest, "finalTool"> {
+  const hasTools = tools !== undefined || toolsInMessage !== undefined;
+  const isReport = config.agent?.final_turn === "final_report";
+  return isReport && hasTools ? { finalTool: finalReport.name } : {};
 }
 
 interface Composing {

@@ -1,5 +1,6 @@
 /** Ends a turn: adds the answer to the log, and stores everything in one transaction. */
 
+import type { TokenScale } from "../../budget/token-scale.ts";
 import { errorMessage } from "../../message/error.ts";
 import type { TurnStatus } from "../../message/event.ts";
 import type { JsonObject } from "../../message/json.ts";
@@ -88,8 +89,7 @@ export async function endTurn(
   const endedAt = world.now();
   log.record = { ...log.record, updatedAt: endedAt };
   const record = recordOf(sent, result, endedAt);
-  branch.record = { ...branch.record, counters: countersOf(sent, record, answerTokens) };
-  const windowTokens = noteSize(sent, usage, answerTokens);
+  const windowTokens = commitCounters(sent, record, answerTokens);
   noteTurn(world, branch, fitted, {
     usage: sent.rounds?.usages.at(-1) ?? usage,
     ...(usage === undefined ? {} : { sentLength: draft.path.length }),
@@ -136,11 +136,26 @@ export async function endTurn(
   return world.saver.save(log);
 }
 
+/** Makes the window after this turn the current conversation of the branch, and returns its size. */
+function commitCounters(sent: SentTurn, record: TurnRecord, answerTokens: number): number {
+  const { branch } = sent.placed;
+  const counters = countersOf(sent, record);
+  const { usage } = record;
+  const current = noteSize(sent, { usage, answerTokens, scale: scaleOf({ counters }) });
+  branch.record = { ...branch.record, counters: { ...counters, current } };
+  return current;
+}
+
+interface AnsweredSize {
+  readonly usage: Usage | undefined;
+  readonly answerTokens: number;
+  readonly scale: TokenScale;
+}
+
 /** Remembers the size of the window after this turn, unless another turn of the branch is still running. */
 function noteSize(
   { placed, fitted, rounds }: SentTurn,
-  usage: Usage | undefined,
-  answerTokens: number,
+  { usage, answerTokens, scale }: AnsweredSize,
 ): number {
   const { branch } = placed;
   const size = sizeAfterTurn(
@@ -150,7 +165,7 @@ function noteSize(
       lookedUpTokens: rounds?.reported?.lookedUpTokens ?? 0,
       answerTokens,
     },
-    scaleOf(branch.record),
+    scale,
   );
   if (branch.inFlight === 0) rememberSize(placed, size);
   return size;
@@ -384,15 +399,14 @@ function recordOf(sent: SentTurn, result: TurnResult, endedAt: number): TurnReco
   };
 }
 
-/** The counters from which the next turn of this branch starts. */
+/** How the provider counts, and the counters of the turn that do not depend on the size of its window. */
 function countersOf(
   { fitted, placed }: SentTurn,
   { usage }: TurnRecord,
-  answerTokens: number,
-): Counters {
+): Omit<Counters, "current"> {
   const { measurement, target } = fitted;
   const calibration = placed.log.memory.calibrations[target.key];
-  return countersAfter({ measurement, answerTokens, usage, target: target.key, calibration });
+  return countersAfter({ measurement, usage, target: target.key, calibration });
 }
 
 function turnWrites({ placed, draft }: SentTurn, turn: TurnRecord): readonly Promise<Write>[] {

@@ -6,6 +6,7 @@
  */
 
 import type { Measurement } from "../../budget/measure.ts";
+import { grown } from "../../budget/projection.ts";
 import type { Config } from "../../config/schema.ts";
 import { errorMessage } from "../../message/error.ts";
 import type { OwnCallEvent } from "../../message/event.ts";
@@ -18,6 +19,7 @@ import { opaquePart } from "../../wire/format/known-parts.ts";
 import type { Answer, IsOwn } from "../../wire/format/wire.ts";
 import { type Draft, offerIn } from "../draft/draft.ts";
 import { encodeMessage } from "../draft/encode.ts";
+import { type Debug, debugEvaluation } from "../fit/debug.ts";
 import type { Fitted } from "../fit/last-resort.ts";
 import type { ToolSearch } from "../fit/load-tools.ts";
 import { announce } from "../log/append.ts";
@@ -93,6 +95,7 @@ export interface RoundsWorld {
   readonly config: Config;
   readonly count: (text: string) => number;
   readonly now: () => number;
+  readonly debug: Debug;
 }
 
 /** Opens the inner rounds of a turn if its request contains Plimsoll's tools. All rounds have these tools in their tool list. */
@@ -202,13 +205,22 @@ function openInnerRounds(world: RoundsWorld, turn: RoundsOf): InnerRounds {
       }
       isAwaitingResults = others.size > 0;
       if (isAwaitingResults) return "done";
-      // Besides results, the model's own texts in inner rounds take room, so the request may no longer fit.
-      const { limit, tokensAfter } = turn.fitted();
-      if (tokensAfter + spoken.tokens > limit) await turn.compact();
+      if (isOver(world, turn.fitted(), spoken.tokens)) await turn.compact();
       rounds++;
       return "again";
     },
   };
+}
+
+/** Besides results, the model's own texts in inner rounds take room, so the request may no longer fit. */
+function isOver(
+  { debug }: Pick<RoundsWorld, "debug">,
+  { limit, projection }: Fitted,
+  spokenTokens: number,
+): boolean {
+  const now = grown(projection, spokenTokens);
+  debugEvaluation(debug, now);
+  return now.tokens > limit;
 }
 
 function idOf({ id }: ToolCallPart): string {
@@ -302,8 +314,8 @@ function isSearch({ offer }: RoundsOf, call: ToolCallPart): boolean {
   return ownToolOf(offer, call) === "tool_search";
 }
 
-function roomFor({ limit, tokensAfter }: Fitted, innerTokens: number): number {
-  return answerRoom(limit, limit - tokensAfter - innerTokens);
+function roomFor({ limit, projection }: Fitted, innerTokens: number): number {
+  return answerRoom(limit, limit - grown(projection, innerTokens).tokens);
 }
 
 async function answerCall(

@@ -12,6 +12,7 @@ import type { SessionLog } from "../log/log.ts";
 import { indexOn, type Path } from "../log/path.ts";
 import { foldView, wholeView } from "../log/view.ts";
 import { askedTools, toolsOf } from "../tools/own-tools-offer.ts";
+import { configured } from "./configured-request.ts";
 import type { Incoming, TurnContext } from "./context.ts";
 import {
   composeRequest,
@@ -32,14 +33,16 @@ export async function peekBody(
   context: PeekContext,
   incoming: Incoming,
 ): Promise<Uint8Array | undefined> {
-  const asked = await readAlone(context, incoming);
+  const asked = await readAlone(context, configured(context.config, incoming));
   const log = await sessionOf(context, asked);
   const draft = await draftOf(context, asked);
   const path = log && (await pathIn(context.store, log, asked));
   const view = log && path ? foldView(indexOn(path, log), log.edits) : wholeView;
   const { tools } = await toolsOf(offerIn(draft), view, draft.measured);
   const patches = path ? renderView(view, path, renderingOf(draft, { tools })) : [];
-  if (tools.elements.length === 0 && patches.length === 0) return undefined;
+  const { body, isChangedBySettings = false } = asked.incoming;
+  if (tools.elements.length === 0 && patches.length === 0)
+    return isChangedBySettings ? body : undefined;
   return composeRequest(
     asked,
     { path: ownMessages(asked), serverSideCount: 0 },

@@ -105,12 +105,17 @@ export function isGuessed(messages: readonly LogMessage[]): boolean {
 
 function targetsFor(
   { targets }: ReaderWorld,
-  { provider, wire, headers, tenant }: Incoming,
+  { provider, wire, headers, tenant, hints: { agent } }: Incoming,
   request: WireRequest,
 ): Draft["targets"] {
   const facts = wire.body.modelByHeaders(request.model, headers ?? {});
   const named = facts === undefined ? {} : { facts };
-  return targets.candidates(provider, wire, { ...request, ...named, tenant });
+  return targets.candidates(provider, wire, {
+    ...request,
+    ...named,
+    tenant,
+    ...(agent === undefined ? {} : { agent }),
+  });
 }
 
 /**

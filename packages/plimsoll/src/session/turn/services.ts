@@ -3,6 +3,7 @@
  * them.
  */
 
+import type { NextTarget } from "../../config/next-providers.ts";
 import type { Draft } from "../draft/draft.ts";
 import { withTools } from "../fit/defer-tools.ts";
 import { createFitter, type Fitter } from "../fit/fitter.ts";
@@ -13,10 +14,12 @@ import { reportDegraded } from "../log/report.ts";
 import type { Saved } from "../log/save.ts";
 import { type AskedTools, askedTools } from "../tools/own-tools-offer.ts";
 import { bodyToSend, type SendingTurn } from "./body-to-send.ts";
+import { configured } from "./configured-request.ts";
 import type { Incoming, OpenTurn, TurnContext } from "./context.ts";
 import { draftOf } from "./draft-from-request.ts";
 import { endTurn, type TurnResult } from "./end-turn.ts";
 import { type InnerRounds, openRounds, type RoundActs } from "./inner-rounds.ts";
+import { type NextRequest, nextRequest, nextTargets } from "./next-provider.ts";
 import type { OpenTurns } from "./open-turns.ts";
 import { type PlacedRequest, placeInLog } from "./place-in-log.ts";
 import { isGuessed, type ReadRequest, readRequest } from "./read-request.ts";
@@ -37,6 +40,9 @@ export interface TurnServices {
   end(sent: SentTurn, result: TurnResult): Promise<Saved>;
   /** Asks a model for the story so far, in the background. */
   prepareSummary(draft: Draft, occasion: SummaryOccasion): void;
+  /** The targets of other providers, in the order in which they may be asked when the own provider is full. */
+  nextTargets(draft: Draft): readonly NextTarget[];
+  nextRequest(draft: Draft, next: NextTarget): Promise<NextRequest>;
   mend: Mender["mend"];
   readonly openTurns: OpenTurns;
   readonly bus: EventBus;
@@ -47,7 +53,7 @@ export interface TurnServices {
 export function createTurnServices(context: TurnContext): TurnServices {
   const { openTurns, bus, closing, pricesOf, mender } = context;
   return {
-    read: (incoming) => readRequest(context, incoming),
+    read: (incoming) => readRequest(context, configured(context.config, incoming)),
     place: (read) => placeInLog(context, read),
     draft: (read, placed) => openingOf(context, read, placed),
     fitter: createFitter(context),
@@ -56,6 +62,8 @@ export function createTurnServices(context: TurnContext): TurnServices {
       bodyToSend(turn, draft, { request, body, slices, pricesOf }),
     end: (sent, result) => endTurn(context, sent, result),
     prepareSummary: (draft, occasion) => prepareSummary(context, draft, occasion),
+    nextTargets: (draft) => nextTargets(context, draft),
+    nextRequest: (draft, next) => nextRequest(context, draft, next),
     mend: mender.mend,
     openTurns,
     bus,

@@ -8,18 +8,27 @@
  * sees the end of the answer. A turn that makes an edit has one more transaction, before its request is sent.
  */
 
+import { projectionOf } from "../../budget/projection.ts";
+import type { NextTarget } from "../../config/next-providers.ts";
 import { PlimsollError } from "../../message/error.ts";
 import type { Overflow } from "../../wire/overflow.ts";
 import type { Draft } from "../draft/draft.ts";
 import type { CompactedAsAsked } from "../fit/compact-on-request.ts";
-import { type Fitted, type ShortenedOutput, shortenedOutput } from "../fit/last-resort.ts";
+import {
+  type Fitted,
+  outcomeOf,
+  type ShortenedOutput,
+  shortenedOutput,
+} from "../fit/last-resort.ts";
 import type { FoundTools, ToolSearch } from "../fit/load-tools.ts";
 import type { Placed } from "../log/append.ts";
+import { reportFailover } from "../log/report.ts";
 import type { Saved } from "../log/save.ts";
 import type { Incoming, OpenTurn } from "./context.ts";
 import type { TurnResult } from "./end-turn.ts";
 import { announceStart, firstFit, isSpoilt } from "./first-fit.ts";
 import type { InnerRounds } from "./inner-rounds.ts";
+import type { NextRequest } from "./next-provider.ts";
 import type { Unended } from "./open-turns.ts";
 import type { ReadRequest } from "./read-request.ts";
 import type { TurnServices } from "./services.ts";
@@ -104,6 +113,40 @@ export class Turn {
     return smaller !== undefined;
   }
 
+  /** The targets of other providers, in the order in which they may be asked when the own provider is full. */
+  get nextTargets(): readonly NextTarget[] {
+    return this.#isBypassed ? [] : this.#services.nextTargets(this.draft);
+  }
+
+  /** The request of this turn for a target of another provider. */
+  nextRequest(next: NextTarget): Promise<NextRequest> {
+    return this.#services.nextRequest(this.draft, next);
+  }
+
+  /** Another provider answers this turn. From now on, the turn is about its target. */
+  moveTo(next: Extract<NextRequest, { readonly kind: "ready" }>): void {
+    const { target, measured, sized, leftOut } = next;
+    const { refusal: _refusal, ...fitted } = this.#fitted;
+    const tokens = measured.total;
+    const counters = { ...fitted.projection.counters, current: 0, pending: tokens };
+    const size = { ...fitted.projection, least: tokens, most: tokens, isGuess: true };
+    reportFailover(this.draft, { from: fitted.target.key, to: target.key, leftOut });
+    this.#fitted = {
+      ...fitted,
+      outcome: outcomeOf(sized),
+      view: sized.view,
+      patches: sized.patches,
+      tools: sized.tools,
+      isFinal: false,
+      target,
+      measured,
+      measurement: measured,
+      tokensAfter: tokens,
+      projection: projectionOf(counters, size),
+      limit: target.limit.limit,
+    };
+  }
+
   /**
    * Ends and stores the turn. Contract: never rejects. Only the first call has an effect, and a shutdown may have made that call
    * already.
@@ -182,7 +225,7 @@ export class ReceivedTurn extends Turn {
     this.#bodyOf = () => {
       const edited = services.bodyToSend(this, this.draft, read);
       this.#sentBody = edited ?? read.incoming.body;
-      return edited;
+      return read.incoming.isChangedBySettings === true ? this.#sentBody : edited;
     };
   }
 

@@ -7,6 +7,7 @@ import type { BodySlices, Slice } from "../format/slices.ts";
 import type { BodyParts, FieldValues, WireBody, WireRequest } from "../format/wire.ts";
 import { textBlock } from "./cache.ts";
 import { decodeContent } from "./messages.ts";
+import { reasoningFields } from "./thinking.ts";
 import { encodeTool } from "./tools.ts";
 
 const betaHeader = "anthropic-beta";
@@ -20,6 +21,11 @@ export const anthropicBody: WireBody = {
   decodeSystem: decodeContent,
   outputFields,
   noTools: () => new Map([["tool_choice", { type: "none" }]]),
+  onlyTool: (body, slices) =>
+    isFreeChoice(readFields(body, slices).value("tool_choice"), [])
+      ? new Map()
+      : new Map([["tool_choice", { type: "auto" }]]),
+  reasoningFields,
   withoutServerSideHistory: new Map(),
   nothingKept: new Map(),
   headers: [betaHeader],
@@ -54,7 +60,7 @@ function readRequest(body: Uint8Array, slices: BodySlices): WireRequest {
     ...(system === undefined ? {} : { system }),
     ...(tools === undefined ? {} : { tools }),
     ...(clientSession === undefined ? {} : { clientSession }),
-    ...otherPlans(fields, isFreeChoice(fields.value("tool_choice"))),
+    ...otherPlans(fields, isFreeChoice(fields.value("tool_choice"), ["none"])),
   };
 }
 
@@ -95,8 +101,10 @@ function readCount(answer: JsonValue): number | undefined {
   return typeof tokens === "number" && tokens > 0 ? tokens : undefined;
 }
 
-function isFreeChoice(choice: JsonValue | undefined): boolean {
-  return !isObject(choice) || choice["type"] === "auto" || choice["type"] === "none";
+function isFreeChoice(choice: JsonValue | undefined, others: readonly string[]): boolean {
+  if (!isObject(choice)) return true;
+  const type = stringOr(choice["type"], "");
+  return type === "auto" || others.includes(type);
 }
 
 /** Claude Code puts its session id at the end of `metadata.user_id`, as text or as a JSON object. */

@@ -215,6 +215,16 @@ export interface IdentityRules {
   readonly isOld?: boolean;
 }
 
+/** How much the configuration wants a model to think. */
+export interface WantedReasoning {
+  readonly effort: "minimal" | "low" | "medium" | "high";
+  readonly model: string;
+  /** Whether the setting is for this model or agent alone. It then applies although Plimsoll may not know the model. */
+  readonly isMeant: boolean;
+  /** Whether the conversation ends with results of calls before which the model did not think. */
+  readonly isAfterCalls: boolean;
+}
+
 /** Reads and writes whole request bodies, and states their limits. */
 export interface WireBody {
   /** Contract: throws BODY_INVALID if a field that Plimsoll reads has the wrong type. */
@@ -225,6 +235,13 @@ export interface WireBody {
   outputFields(body: Uint8Array, slices: BodySlices, output: OutputSize): FieldValues;
   /** The fields that forbid the model to call tools in this body. */
   noTools(body: Uint8Array, slices: BodySlices): FieldValues;
+  /** The fields that let the model call this tool and no other one, if the body's list of tools alone does not. */
+  onlyTool(body: Uint8Array, slices: BodySlices, name: string): FieldValues;
+  /**
+   * The fields that make the model think as much as wanted. Empty if the body says itself how much, if the model cannot think, or
+   * if the provider would refuse this body with them.
+   */
+  reasoningFields(body: Uint8Array, slices: BodySlices, wanted: WantedReasoning): FieldValues;
   /** Fields that make the provider ignore the history that it keeps. They are for a body that contains the whole conversation. */
   readonly withoutServerSideHistory: FieldValues;
   /** Fields that make the provider store neither request nor answer. */

@@ -8,6 +8,7 @@ import { type BodySlices, readSlices, type Slice } from "../format/slices.ts";
 import {
   type BodyParts,
   type FieldValues,
+  type WantedReasoning,
   type WireBody,
   type WireRequest,
   wholeSystem,
@@ -21,13 +22,10 @@ export const geminiBody: WireBody = {
   compose: composeBody,
   decodeSystem,
   outputFields,
-  noTools: (body, slices) => {
-    const name = spellingIn(slices.fields, "toolConfig");
-    const config = readFields(body, slices).value(name);
-    const known = isObject(config) ? config : {};
-    const inner = spellingIn(namesIn(known), "functionCallingConfig");
-    return new Map([[name, { ...known, [inner]: { mode: "NONE" } }]]);
-  },
+  noTools: (body, slices) => callingConfig(body, slices, { mode: "NONE" }),
+  onlyTool: (body, slices, name) =>
+    callingConfig(body, slices, { mode: "ANY", allowedFunctionNames: [name] }),
+  reasoningFields,
   withoutServerSideHistory: new Map(),
   nothingKept: new Map(),
   headers: [],
@@ -37,6 +35,15 @@ export const geminiBody: WireBody = {
   profileOf: () => undefined,
   counting: { place: countingPlace, body: countBody, read: readCount, inside: countedIn },
 };
+
+/** The field that says which functions the model may call. */
+function callingConfig(body: Uint8Array, slices: BodySlices, calling: JsonObject): FieldValues {
+  const name = spellingIn(slices.fields, "toolConfig");
+  const config = readFields(body, slices).value(name);
+  const known = isObject(config) ? config : {};
+  const inner = spellingIn(namesIn(known), "functionCallingConfig");
+  return new Map([[name, { ...known, [inner]: calling }]]);
+}
 
 /** The body's field in the spelling that the body has. */
 function objectIn(fields: FieldReader, slices: BodySlices, name: SpelledTwice): JsonObject {
@@ -125,6 +132,27 @@ function restrictions(
 function decodeSystem(system: JsonValue): readonly Part[] {
   if (typeof system === "string") return [{ kind: "text", text: system }];
   return isObject(system) ? decodeParts(system["parts"]) : [];
+}
+
+/** Models that think up to a budget, and models that know two levels (Google's guide, 2026-11). */
+const thinkers = { byBudget: /gemini-2\.5/, byLevel: /gemini-[3-9]/ };
+const budgets = { minimal: 512, low: 2048, medium: 8192, high: 16_384 };
+
+function reasoningFields(
+  body: Uint8Array,
+  slices: BodySlices,
+  { effort, model, isMeant }: WantedReasoning,
+): FieldValues {
+  const config = objectIn(readFields(body, slices), slices, "generationConfig");
+  const name = spellingIn(namesIn(config), "thinkingConfig");
+  const isAble = isMeant || thinkers.byBudget.test(model) || thinkers.byLevel.test(model);
+  if (!isAble || config[name] !== undefined) return new Map();
+  const thinking: JsonObject = thinkers.byLevel.test(model)
+    ? { thinkingLevel: effort === "minimal" || effort === "low" ? "low" : "high" }
+    : { thinkingBudget: budgets[effort] };
+  return new Map([
+    [spellingIn(slices.fields, "generationConfig"), { ...config, [name]: thinking }],
+  ]);
 }
 
 function outputFields(

@@ -4,6 +4,7 @@ import type { JsonObject } from "../../message/json.ts";
 import type { OutputSize } from "../../message/message.ts";
 import { type FieldReader, otherPlans, readFields } from "../format/body-fields.ts";
 import { openaiMediaLimits } from "../format/openai-limits.ts";
+import { openaiEffort } from "../format/openai-reasoning.ts";
 import type { BodySlices } from "../format/slices.ts";
 import {
   type BodyParts,
@@ -26,6 +27,15 @@ export const chatBody: WireBody = {
   decodeSystem: (system) => (typeof system === "string" ? [{ kind: "text", text: system }] : []),
   outputFields,
   noTools: () => new Map([["tool_choice", "none"]]),
+  onlyTool: (body, slices) =>
+    (readFields(body, slices).value("tool_choice") ?? "auto") === "auto"
+      ? new Map()
+      : new Map([["tool_choice", "auto"]]),
+  reasoningFields: (body, slices, wanted) => {
+    const effort = openaiEffort(wanted);
+    const isSaid = readFields(body, slices).value("reasoning_effort") !== undefined;
+    return effort === undefined || isSaid ? new Map() : new Map([["reasoning_effort", effort]]);
+  },
   withoutServerSideHistory: new Map(),
   nothingKept: new Map(),
   headers: [],

@@ -3,6 +3,7 @@
 import { isObject, type JsonObject, type JsonValue } from "../../message/json.ts";
 import { type FieldReader, otherPlans, readFields } from "../format/body-fields.ts";
 import { openaiMediaLimits } from "../format/openai-limits.ts";
+import { openaiEffort } from "../format/openai-reasoning.ts";
 import type { BodySlices, Slice } from "../format/slices.ts";
 import { type BodyParts, type WireBody, type WireRequest, wholeSystem } from "../format/wire.ts";
 import { decodeContent } from "./messages.ts";
@@ -14,6 +15,18 @@ export const responsesBody: WireBody = {
   decodeSystem: decodeContent,
   outputFields: (_body, _slices, { maxTokens }) => new Map([["max_output_tokens", maxTokens]]),
   noTools: () => new Map([["tool_choice", "none"]]),
+  onlyTool: (body, slices) =>
+    (readFields(body, slices).value("tool_choice") ?? "auto") === "auto"
+      ? new Map()
+      : new Map([["tool_choice", "auto"]]),
+  reasoningFields: (body, slices, wanted) => {
+    const effort = openaiEffort(wanted);
+    const known = readFields(body, slices).value("reasoning");
+    const reasoning = isObject(known) ? known : {};
+    return effort === undefined || reasoning["effort"] !== undefined
+      ? new Map()
+      : new Map([["reasoning", { ...reasoning, effort }]]);
+  },
   withoutServerSideHistory: new Map([["previous_response_id", null]]),
   nothingKept: new Map([["store", false]]),
   headers: [],
