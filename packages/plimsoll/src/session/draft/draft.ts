@@ -9,7 +9,7 @@ import type { Wire, WireEdit } from "../../wire/format/wire.ts";
 import type { BranchState, LogMessage, SessionLog } from "../log/log.ts";
 import type { Path, Sum } from "../log/path.ts";
 import { type View, wholeView } from "../log/view.ts";
-import type { FactsReader } from "../measure/message-facts.ts";
+import type { FactsReader, Ruler } from "../measure/message-facts.ts";
 import type { Preamble } from "../measure/preamble.ts";
 import type { Target } from "../measure/target.ts";
 import type { AskAgain } from "../models/session-summariser.ts";
@@ -138,9 +138,34 @@ async function learnAdded(
   patches: readonly Patch[],
 ): Promise<readonly LogMessage[]> {
   const elements = patches.flatMap((patch) => patch.elements);
+  const known = elements.map((bytes) => learnedOf(bytes, wire, target.ruler));
+  const unknown = elements.filter((_, index) => known[index] === undefined);
   // Reading these elements takes as long as writing them, which Plimsoll has just done. So let other work run first.
-  if (elements.length > manyElements) await nextTurn();
-  return facts.learn(wire, elements, target.ruler);
+  if (unknown.length > manyElements) await nextTurn();
+  const learned = unknown.length === 0 ? [] : await facts.learn(wire, unknown, target.ruler);
+  for (const [index, message] of learned.entries())
+    keepLearned(unknown[index], { wire, ruler: target.ruler.key, message });
+  const next = learned.values();
+  return known.flatMap((message) => message ?? next.next().value ?? []);
+}
+
+interface Learned {
+  readonly wire: Wire;
+  readonly ruler: string;
+  readonly message: LogMessage;
+}
+
+/** The facts about elements that stay in memory, because a later turn shows them again. */
+const learnedElements = new WeakMap<Uint8Array, Learned>();
+
+function learnedOf(bytes: Uint8Array, wire: Wire, ruler: Ruler): LogMessage | undefined {
+  const known = learnedElements.get(bytes);
+  return known?.wire === wire && known.ruler === ruler.key ? known.message : undefined;
+}
+
+/** A guess is not kept, because counting may work the next time. */
+function keepLearned(bytes: Uint8Array | undefined, learned: Learned): void {
+  if (bytes !== undefined && learned.message.isGuess !== true) learnedElements.set(bytes, learned);
 }
 
 /** The sum of the client's messages that the patches leave in place. */

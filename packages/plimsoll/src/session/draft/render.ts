@@ -152,6 +152,27 @@ function withListed(
   return encodeMessage(deferral.plain(decodeMessage(message), isListed));
 }
 
+/** A message with the new texts of some of its parts. */
+interface Rendered {
+  readonly wire: Wire;
+  readonly replacements: readonly Replacement[];
+  readonly bytes: Uint8Array;
+}
+
+/** The newest rendering of each message that stays in memory. So a turn renders only what has changed since the last one. */
+const rendered = new WeakMap<object, Rendered>();
+
+function isSame(some: readonly Replacement[], others: readonly Replacement[]): boolean {
+  if (some === others) return true;
+  return (
+    some.length === others.length &&
+    some.every(({ part, inner, text }, index) => {
+      const other = others[index];
+      return other?.part === part && other.inner === inner && other.text === text;
+    })
+  );
+}
+
 class Canvas {
   readonly #conversation: Conversation;
   readonly #rendering: Rendering;
@@ -168,11 +189,21 @@ class Canvas {
     this.#gaps = gaps;
   }
 
+  /** Contract: called before everything else, and once for each message. */
   replace(index: number, replacements: readonly Replacement[]): void {
+    const { wire } = this.#rendering;
+    const key = this.#conversation.keyAt?.(index);
+    const known = key && rendered.get(key);
+    if (known?.wire === wire && isSame(known.replacements, replacements)) {
+      this.#changed.set(index, known.bytes);
+      return;
+    }
     const bytes = this.#bytesAt(index);
     if (bytes === undefined) return;
-    const replaced = replaceParts(this.#rendering.wire, bytes, replacements);
-    if (replaced !== bytes) this.#changed.set(index, replaced);
+    const replaced = replaceParts(wire, bytes, replacements);
+    if (replaced === bytes) return;
+    this.#changed.set(index, replaced);
+    if (key !== undefined) rendered.set(key, { wire, replacements, bytes: replaced });
   }
 
   gap(gap: Gap): void {

@@ -111,6 +111,7 @@ function pathIn(
     messages,
     sumsBefore,
     bytesAt: (index) => encodeMessage(sentMessages[index] ?? {}),
+    keyAt: (index) => sentMessages[index],
     load,
     mayCarryMark: () => state.hasMarks,
   });

@@ -46,6 +46,7 @@ export interface PathSource {
   readonly links: readonly Link[];
   readonly messages: readonly PathMessage[];
   readonly bytesAt: (index: number) => Uint8Array;
+  readonly keyAt?: Conversation["keyAt"];
   readonly contentAt?: Path["contentAt"];
   readonly load?: Path["load"];
   readonly mayCarryMark?: Conversation["mayCarryMark"];
@@ -61,6 +62,7 @@ export function pathOf(source: PathSource): Path {
     ...(source.branch === undefined ? {} : { branch: source.branch }),
     length: messages.length,
     bytesAt,
+    ...(source.keyAt === undefined ? {} : { keyAt: source.keyAt }),
     contentAt: source.contentAt ?? bytesAt,
     load: source.load ?? loaded,
     innerAt: (seq) => log.inner.get(seq),
@@ -336,6 +338,11 @@ export function lastTouched(action: EditAction): string | undefined {
 export interface Conversation {
   readonly length: number;
   bytesAt(index: number): Uint8Array;
+  /**
+   * An object that stays the same as long as the message has the same bytes, so that what was made of the message can be kept.
+   * Absent if every turn brings its messages anew, as in the proxy.
+   */
+  readonly keyAt?: (index: number) => object | undefined;
   /** A message of an inner round, by its number in the log. */
   innerAt(seq: number): Uint8Array | undefined;
   /**
