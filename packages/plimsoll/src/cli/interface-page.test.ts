@@ -1,27 +1,13 @@
 /** The page of what users may rely on names every command and flag that is there, and none that is not. */
 
-import { readFileSync } from "node:fs";
 import type { Command } from "commander";
 import { describe, expect, test } from "vitest";
+import { codeIn, docsPage, rowsBelow } from "../../test/harness/pages.ts";
 import { program } from "./main.ts";
 
-const page = readFileSync(new URL("../../../../docs/interface.md", import.meta.url), "utf8");
+const page = docsPage("interface.md");
 
-/** The rows of the first table below a heading, each as its cells. */
-function rowsBelow(heading: string): readonly (readonly string[])[] {
-  const section = page.split(`\n## ${heading}\n`)[1]?.split("\n## ")[0] ?? "";
-  return section
-    .split("\n")
-    .filter((line) => line.startsWith("| "))
-    .slice(1)
-    .map((line) => line.split(/(?<!\\)\|/).map((cell) => cell.trim().replaceAll("\\|", "|")));
-}
-
-function codeIn(text: string): readonly string[] {
-  return [...text.matchAll(/`([^`]+)`/g)].map(([, code = ""]) => code);
-}
-
-const commandRows = rowsBelow("Commands");
+const commandRows = rowsBelow(page, "Commands");
 
 /** The page's description of a command. */
 function rowOf(name: string): string {

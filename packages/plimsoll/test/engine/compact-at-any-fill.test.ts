@@ -71,3 +71,14 @@ describe.each([5, 8, 18])("after %i turns", (turns) => {
     expect(after, own?.text).toBeLessThan(before * 0.8);
   });
 });
+
+/** Document C, "`/compact` Command": who asks again gets more room only if the request says how much. */
+test("`/compact` again with `keep` or `budget` takes out more, although nothing new was said", async () => {
+  const session = await filledTo(18);
+  const { tokensAfter: first } = await session.compact();
+  await expect(session.compact()).rejects.toThrow("There is nothing to take out");
+  const { tokensAfter: second } = await session.compact({ keep: "half" });
+  expect(second).toBeLessThan(first);
+  const { tokensAfter: third } = await session.compact({ budget: Math.floor(second * 0.7) });
+  expect(third).toBeLessThanOrEqual(second * 0.7);
+});

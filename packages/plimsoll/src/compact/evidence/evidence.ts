@@ -9,7 +9,15 @@ import { type CommandOutcome, commandOf, outcomeOf, resultsByCall } from "./comm
 import { errorKey, errorsIn } from "./errors.ts";
 import { figuresIn, isFigure, namesIn } from "./figures.ts";
 import { clean, plain, shortened } from "./safe-text.ts";
-import { isDecision, isOpenItem, isProgress, isRule, outcomeIn, readBox } from "./sentences.ts";
+import {
+  isDecision,
+  isOpenItem,
+  isProgress,
+  isRule,
+  isStatement,
+  outcomeIn,
+  readBox,
+} from "./sentences.ts";
 import {
   echoesIn,
   linesOf,
@@ -35,9 +43,9 @@ export interface Fact {
   readonly sentences?: readonly string[];
 }
 
-/** A statement about the progress of the work. */
+/** A statement about the progress of the work. `said`: any other statement, kept if there is room for it. */
 export interface Note {
-  readonly kind: "worked" | "failed" | "state";
+  readonly kind: "worked" | "failed" | "state" | "said";
   readonly text: string;
   readonly number: number;
   readonly weight: number;
@@ -62,7 +70,12 @@ const classWeight: Readonly<Record<EvidenceClass, { base: number; floor: number 
   id: { base: 6, floor: 0.5 },
   number: { base: 4, floor: 0.5 },
 };
-const noteWeight: Readonly<Record<Note["kind"], number>> = { worked: 20, failed: 30, state: 25 };
+const noteWeight: Readonly<Record<Note["kind"], number>> = {
+  worked: 20,
+  failed: 30,
+  state: 25,
+  said: 2,
+};
 /** A request weighs more than any other open item. */
 const requestFactor = 3;
 /** Weight factor of a name that only a tool mentioned. The factor is lower if the same text contains many names. */
@@ -196,7 +209,8 @@ function foundIn(sentence: string, { speaker, number }: Speech): readonly Found[
   if (isProgress(sentence)) return [{ kind: "state", text: sentence, number }];
   const reported = outcomeIn(sentence);
   if (reported !== "neither") return [{ kind: reported, text: sentence, number }];
-  return isFigure(sentence) ? fact("number") : [];
+  if (isFigure(sentence)) return fact("number");
+  return isStatement(sentence) ? [{ kind: "said", text: sentence, number }] : [];
 }
 
 /** True unless the sentence is an item with a check box, or the title of a list. */

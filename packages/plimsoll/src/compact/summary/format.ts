@@ -29,6 +29,7 @@ export const sections = [
   "Commands",
   "Errors",
   "Numbers",
+  "Said",
 ] as const;
 export type Section = (typeof sections)[number];
 /** Title of the block of facts that the survival gate added. Each line of the block names its section. */

@@ -37,7 +37,7 @@ export function summaryPrompt({ source, maxTokens }: SummaryPromptTask): Summary
   const texts = withinBounds(source);
   const boundary = boundaryFor(texts.map(({ text }) => text));
   return {
-    system: summaryTexts.instruction(sections),
+    system: summaryTexts.instruction(sections.filter((section) => section !== "Said")),
     prompt: [
       summaryTexts.conversation,
       ...fencedMessages(texts, boundary),

@@ -90,6 +90,7 @@ const shares: Readonly<Record<Section, number>> = {
   Commands: 0.06,
   Errors: 0.1,
   Numbers: 0.05,
+  Said: 0,
 };
 /**
  * The order in which sections are filled. Indispensable sections come first. Names come last, because other items may contain
@@ -110,6 +111,7 @@ const filling: readonly Section[] = [
   "Commands",
   "Files",
   "Numbers",
+  "Said",
 ];
 /** Maximum number of candidates per section. */
 const maxCandidates = 200;
@@ -150,6 +152,7 @@ const sectionOfNote: Readonly<Record<Note["kind"], Section>> = {
   worked: "Worked",
   failed: "Failed",
   state: "State",
+  said: "Said",
 };
 
 /** Statements of users and agents are repeated as they are. Everything else is quoted. */
@@ -205,6 +208,8 @@ function earlierWeight(item: Item, recency: Recency): number {
       return noteWeightOf("failed", age);
     case "State":
       return noteWeightOf("state", age);
+    case "Said":
+      return noteWeightOf("said", age);
     default:
       return weightOf(factClassOf(item), age);
   }
@@ -313,7 +318,7 @@ function chooseByShare(
   let said = "";
   const take = (one: Priced, room: number): number => {
     const { section, text } = one.item;
-    if (isName(one) && said.includes(plain(text))) return 0;
+    if (mayRepeat(one) && said.includes(plain(text))) return 0;
     const cost = one.cost + (opened.has(section) ? 0 : count(`## ${section}\n`));
     if (chosen.has(one) || cost > Math.min(room, left)) return 0;
     chosen.add(one);
@@ -355,15 +360,16 @@ function byWorth(candidates: readonly Priced[]): readonly Priced[] {
   return candidates.toSorted((one, other) => worthOf(other) - worthOf(one));
 }
 
-function isName({ item }: Candidate): boolean {
-  return item.section === "Files" || item.section === "Numbers";
+/** True if another item may contain the whole text: names, and other sentences of a request. */
+function mayRepeat({ item: { section } }: Candidate): boolean {
+  return section === "Files" || section === "Numbers" || section === "Said";
 }
 
-/** Drops names that another item already contains. */
+/** Drops names and sentences that another item already contains. */
 function withoutRepeats<T extends Candidate>(candidates: readonly T[]): readonly T[] {
-  const said = candidates.filter((one) => !isName(one)).map(({ item }) => plain(item.text));
+  const said = candidates.filter((one) => !mayRepeat(one)).map(({ item }) => plain(item.text));
   const text = said.join("\n");
-  return candidates.filter((one) => !isName(one) || !text.includes(plain(one.item.text)));
+  return candidates.filter((one) => !mayRepeat(one) || !text.includes(plain(one.item.text)));
 }
 
 /** The estimated costs do not add up exactly, so this removes items from the end until the summary fits. */

@@ -207,6 +207,7 @@ function patch(
 
 /** If the summary is too long, items are removed from these sections, in this order. */
 const dispensable: readonly Section[] = [
+  "Said",
   "Numbers",
   "Commands",
   "Files",

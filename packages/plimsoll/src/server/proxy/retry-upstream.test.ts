@@ -1,7 +1,7 @@
 /** How long Plimsoll waits before it asks an upstream again, and for which answers. */
 
 import { expect, test } from "vitest";
-import { isTemporary, pauseBefore } from "./retry-upstream.ts";
+import { isTemporary, pauseBefore, upstreamPolicy } from "./retry-upstream.ts";
 
 /** The defaults of document A. */
 const usual = { attempts: 3, baseMs: 5_000, maxMs: 60_000 };
@@ -25,4 +25,20 @@ test("429, 529 and 5xx may be over soon, other errors not", () => {
   const statuses = [200, 400, 401, 404, 413, 422, 429, 500, 502, 503, 529];
   expect(statuses.filter((status) => isTemporary(status, {}))).toEqual([429, 500, 502, 503, 529]);
   expect(isTemporary(503, { "x-should-retry": "false" })).toBe(false);
+});
+
+test("the policy of document A holds for every client with `upstream: always`", () => {
+  const documentA = { max_attempts: 3, backoff_base_seconds: 5, max_delay_seconds: 60 };
+  const retry = (upstream: "auto" | "always") => ({
+    context_config: { retry_policies: { default: documentA, upstream } },
+  });
+  const counting = { "x-stainless-retry-count": "0" };
+  for (const [headers, client] of [
+    [{}, undefined],
+    [counting, undefined],
+    [{}, "codex_cli_rs"],
+  ] as const)
+    expect(upstreamPolicy(retry("always"), headers, client)).toEqual(usual);
+  expect(upstreamPolicy(retry("auto"), counting, undefined)).toBeUndefined();
+  expect(upstreamPolicy({}, {}, undefined)).toBeUndefined();
 });

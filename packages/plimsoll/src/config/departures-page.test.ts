@@ -1,0 +1,204 @@
+/** Each line of the page of departures names keys that exist, and a test has seen what they do. */
+
+import { expect, test } from "vitest";
+import {
+  brokenLinksIn,
+  codeIn,
+  docsPage,
+  rowsBelow,
+  testSource,
+  titlesIn,
+} from "../../test/harness/pages.ts";
+import { configJsonSchema } from "./schema.ts";
+
+const page = docsPage("departures.md");
+const rows = rowsBelow(page);
+
+/** For each sentence of the page, tests in which its key is on and that see the document's behaviour. */
+const seen: Readonly<Record<string, readonly (readonly [file: string, title: string])[]>> = {
+  "Breaking prioritizes P1 units": [
+    ["test/engine/priorities.test.ts", "priority 1 is taken out last"],
+    [
+      "test/engine/priorities.test.ts",
+      "a session in which everything has priority 1 is compacted as usual",
+    ],
+  ],
+  "Retry Policies (integrated)": [
+    [
+      "test/upstream-retries.test.ts",
+      "retry policies hold for the proxy: after %i Plimsoll asks again",
+    ],
+    [
+      "src/server/proxy/retry-upstream.test.ts",
+      "the policy of document A holds for every client with `upstream: always`",
+    ],
+  ],
+  "10k token chats → verify under limit, coherence >0.85": [
+    [
+      "test/engine/simulated-overflows.test.ts",
+      "breaking_strategy.coherence asks for it without a limit of an agent too",
+    ],
+  ],
+  "Uses `Math.max(tokenizerResult, characterApproximation)`": [
+    [
+      "src/budget/tokenizer.test.ts",
+      "Uses Math.max(tokenizerResult, characterApproximation) to get the higher of both estimates",
+    ],
+  ],
+  "Restrict tools to `agent__final_report` only": [
+    [
+      "src/session/guard-limits.test.ts",
+      "with final_turn: final_report, Restrict tools to agent__final_report only, and ask for it",
+    ],
+  ],
+  "`toolResponseMaxBytes` … 12,288": [
+    ["test/guard-settings.test.ts", "a tool result leaves on arrival: %s"],
+  ],
+  "Tool schema token estimate (scaled × 2.09)": [
+    [
+      "test/guard-settings.test.ts",
+      "schemaCtxTokens are scaled × 2.09 if the configuration says so",
+    ],
+  ],
+  "`contextWindowBufferTokens` … 8,192": [
+    [
+      "src/budget/limit.test.ts",
+      "contextWindowBufferTokens … 8,192 is subtracted as it is if the configuration names it, also from a small window",
+    ],
+  ],
+  "`bufferTokens` always subtracted": [
+    [
+      "src/budget/guard.test.ts",
+      "with strict_limit: effectiveLimit = contextWindow - bufferTokens - maxOutputTokens",
+    ],
+    [
+      "test/engine/guard-invariants.test.ts",
+      "Buffer preserved, Output space reserved: both are subtracted from every target's limit",
+    ],
+  ],
+  "When projections exceed limit, guard forces final turn": [
+    [
+      "test/engine/guard-invariants.test.ts",
+      "When the guard triggers: the final turn, BEFORE the next LLM execution (%s)",
+    ],
+  ],
+  "Counters only increase until turn commits": [
+    ["src/budget/counters.test.ts", "Counters only increase until turn commits"],
+  ],
+  "`skip`: Skip this provider, try next": [
+    ["test/next-provider.test.ts", "skip: Skip this provider, try next"],
+  ],
+  "EffectiveWindow() int // Total - MaxOutputTokens": [
+    [
+      "src/budget/guard.test.ts",
+      "document C: EffectiveWindow() is Total - MaxOutputTokens, with output_in_budget",
+    ],
+  ],
+  "`/compact` Command": [
+    [
+      "test/engine/compact-at-any-fill.test.ts",
+      "`/compact` again with `keep` or `budget` takes out more, although nothing new was said",
+    ],
+  ],
+  "before the reference enters the conversation": [
+    ["test/guard-settings.test.ts", "a tool result leaves on arrival: %s"],
+  ],
+  "all but the **last occurrence** are replaced with a compact notice": [
+    ["src/compact/strategies/older-copies.test.ts", "all but the last occurrence are replaced"],
+    [
+      "test/engine/document-e.test.ts",
+      "older copies of a file that changed go, and nothing is truncated if that saves 30 %",
+    ],
+  ],
+  "Truncation `none`, `lastTwo`, `half`, `quarter`": [
+    ["src/compact/units/truncation-range.test.ts", "%s of a talk of ten questions"],
+    ["test/engine/document-e.test.ts", "otherwise the middle is cut by the configured half"],
+  ],
+};
+
+const sentences = Object.keys(seen);
+
+test("each line is about a sentence that tests have seen, and each such sentence is on the page", () => {
+  const found = rows.map(([, , cell = ""]) => sentences.filter((one) => cell.includes(one)));
+  expect(found.map((ones) => ones.length)).toEqual(rows.map(() => 1));
+  expect(found.flat().toSorted()).toEqual(sentences.toSorted());
+});
+
+test.each(sentences)("%s: the tests are there", (sentence) => {
+  for (const [file, title] of seen[sentence] ?? [])
+    expect(
+      titlesIn(file).some((one) => one.includes(title)),
+      `${file}: ${title}`,
+    ).toBe(true);
+});
+
+test.each(rows.map((row) => [row[2] ?? "", row] as const))(
+  "%s: its key is in the configuration, takes the value, and is in a test",
+  (_sentence, [, , cell = "", , , key = ""]) => {
+    const named = namedIn(key);
+    const unknown = named.filter((code) => !isKnown(code));
+    expect(unknown).toEqual([]);
+    if (key.startsWith("none: ")) return;
+    const sources = sentences
+      .filter((sentence) => cell.includes(sentence))
+      .flatMap((sentence) => (seen[sentence] ?? []).map(([file]) => testSource(file)))
+      .join("\n");
+    expect(sources).toContain(named[0]?.split(": ")[0]?.split(".").at(-1) ?? "no key");
+  },
+);
+
+/** The keys in a cell, with their values. `max:` is the beginning of a value. */
+function namedIn(cell: string): readonly string[] {
+  return codeIn(cell).filter((code) => !code.startsWith("POST ") && !code.endsWith(":"));
+}
+
+test("a key that does not exist is found", () => {
+  expect(isKnown("agent.strict_limt: true")).toBe(false);
+  expect(isKnown("agent.strict_limit: perhaps")).toBe(false);
+});
+
+test("the pages that it links to are there", () => expect(brokenLinksIn(page)).toEqual([]));
+
+interface Schema {
+  readonly type?: string;
+  readonly enum?: readonly unknown[];
+  readonly anyOf?: readonly Schema[];
+  readonly items?: Schema;
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly additionalProperties?: Schema | boolean;
+}
+
+/** Whether a key, or the end of one, is in the configuration or in the body of `POST …/compact`, and takes the value. */
+function isKnown(code: string): boolean {
+  const [key = "", value] = code.split(/: (.*)/s);
+  const schemas = keysOf(configJsonSchema() as Schema).filter(
+    ([path]) => path === key || path.endsWith(`.${key}`),
+  );
+  if (schemas.length === 0) return ["keep", "budget"].includes(key) && value === undefined;
+  return value === undefined || schemas.some(([, schema]) => takes(schema, value));
+}
+
+function keysOf(schema: Schema, path = ""): readonly (readonly [string, Schema])[] {
+  const below = (key: string): string => (path === "" ? key : `${path}.${key}`);
+  const inside = [...(schema.anyOf ?? []), ...(schema.items ? [schema.items] : [])];
+  const others = typeof schema.additionalProperties === "object" ? schema.additionalProperties : {};
+  return [
+    ...Object.entries(schema.properties ?? {}).flatMap(([key, one]) => [
+      [below(key), one] as const,
+      ...keysOf(one, below(key)),
+    ]),
+    ...inside.flatMap((one) => keysOf(one, path)),
+    ...(Object.keys(others).length === 0 ? [] : keysOf(others, below("*"))),
+  ];
+}
+
+/** Whether a value, written as in YAML, is of one of the types of a schema. */
+function takes(schema: Schema, value: string): boolean {
+  if (schema.anyOf !== undefined) return schema.anyOf.some((one) => takes(one, value));
+  if (value.startsWith("["))
+    return schema.items !== undefined && takes(schema.items, value.slice(1, -1));
+  if (schema.enum !== undefined) return schema.enum.some((one) => String(one) === value);
+  if (schema.type === "boolean") return value === "true" || value === "false";
+  if (schema.type === "number" || schema.type === "integer") return !Number.isNaN(Number(value));
+  return schema.type === "string";
+}
