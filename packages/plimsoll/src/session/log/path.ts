@@ -340,7 +340,7 @@ export interface Conversation {
   bytesAt(index: number): Uint8Array;
   /**
    * An object that stays the same as long as the message has the same bytes, so that what was made of the message can be kept.
-   * Absent if every turn brings its messages anew, as in the proxy.
+   * Undefined if there is no such object.
    */
   readonly keyAt?: (index: number) => object | undefined;
   /** A message of an inner round, by its number in the log. */

@@ -101,6 +101,8 @@ export function pathOfRequest(
     links,
     messages,
     bytesAt,
+    // What is known about a message stays the same object as long as requests begin with the same bytes.
+    keyAt: (index) => (index < serverSideCount ? undefined : messages[index]),
     contentAt: (index) => serverSide.at(index) ?? bytesAt(index),
     load: async () => {
       await loadInner(store, log);
