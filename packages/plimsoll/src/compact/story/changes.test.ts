@@ -65,3 +65,22 @@ test("many kinds of changes become one line", () => {
   const acts = ["edited", "wrote", "moved", "removed"].map((verb, at) => act(at + 2, verb, "a.ts"));
   expect(texts(groupedChanges(changeLines(acts, hidden)))).toEqual(["made 4 changes (#2–#5)"]);
 });
+
+test("an edit that git has thrown away since is not named, and the command that did it is", () => {
+  const acts = [
+    act(3, "edited", "src/fees.ts"),
+    act(5, "edited", "src/tides.ts"),
+    act(7, "ran", "`git checkout -- src/fees.ts`"),
+    act(9, "edited", "src/fees.ts"),
+  ];
+  expect(texts(changeLines(acts, hidden))).toEqual([
+    "ran `git checkout -- src/fees.ts` (#7)",
+    "edited src/tides.ts (#5), src/fees.ts (#9)",
+  ]);
+  const all = [...acts, act(11, "ran", "`git reset --hard`")];
+  expect(texts(changeLines(all, hidden))).toEqual([
+    "ran `git checkout -- src/fees.ts` (#7), `git reset --hard` (#11)",
+  ]);
+  const branch = [act(3, "edited", "src/fees.ts"), act(5, "ran", "`git checkout -b fees`")];
+  expect(texts(changeLines(branch, hidden))[1]).toBe("edited src/fees.ts (#3)");
+});

@@ -28,9 +28,10 @@ export function changeLines(
   isShown: (message: number) => boolean,
 ): readonly ChangeLine[] {
   const byVerb = new Map<string, Map<string, number[]>>();
+  const resets = acts.filter(isReset);
   for (const act of acts) {
     const { deed, number, message } = act;
-    if (!deed.isEffect || isShown(message) || hasFailed(act) || isUndone(act, acts)) continue;
+    if (!deed.isEffect || isShown(message) || hasFailed(act) || isUndone(act, resets)) continue;
     const objects = byVerb.get(deed.verb) ?? new Map<string, number[]>();
     byVerb.set(deed.verb, objects);
     objects.set(deed.object, [...(objects.get(deed.object) ?? []), number]);
@@ -56,16 +57,18 @@ export function changeLines(
 const throwingAway = /^`?git (?:reset --hard|(?:checkout|restore) (?:-- )?\.(?=[\s`]|$))/;
 const restoring = /^`?git (?:checkout(?! -b)|restore) /;
 
+function isReset(act: Act): boolean {
+  const { verb, object } = act.deed;
+  return verb === "ran" && !hasFailed(act) && (throwingAway.test(object) || restoring.test(object));
+}
+
 /** Whether a later command of git has brought the file back. The command itself is a change that has its own line. */
-function isUndone({ deed: { verb, object }, number }: Act, acts: readonly Act[]): boolean {
+function isUndone({ deed: { verb, object }, number }: Act, resets: readonly Act[]): boolean {
   if (verb !== "edited" && verb !== "updated") return false;
-  return acts.some(
+  return resets.some(
     (later) =>
       later.number > number &&
-      later.deed.verb === "ran" &&
-      !hasFailed(later) &&
-      (throwingAway.test(later.deed.object) ||
-        (restoring.test(later.deed.object) && later.deed.object.includes(object))),
+      (throwingAway.test(later.deed.object) || later.deed.object.includes(object)),
   );
 }
 
