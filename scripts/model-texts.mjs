@@ -105,7 +105,7 @@ const chapters = {
   ],
   followingTexts: ["How a reference announces the lines below it (used in the next text)", {}],
   movedResult: [
-    "The reference that replaces a result moved out of the window",
+    "The reference in place of a result that was moved out of the window",
     [
       [movedResult({ readResult: "read_result", shape: "{id: number, rows: 400 × {…}}" })],
       [movedResult({ followedBy: "ends" })],
@@ -127,7 +127,7 @@ const chapters = {
     ],
   ],
   storyTexts: [
-    "The story so far: its lines. They come after one of the notices above",
+    "The story so far: its lines, and parts of lines. They come after one of the notices above",
     {
       done: [
         [
@@ -159,7 +159,10 @@ const chapters = {
       ],
       changed: [["edited", ["src/fees.ts (#12, #40)", "src/job.ts (#31)"]]],
       moreRules: [[2]],
-      changedMany: [["edited", "14 files under src/", { first: 12, last: 40 }]],
+      changedMany: [
+        ["edited", "14 files under src/", { first: 12, last: 40 }],
+        ["removed", "files with 2 commands", { first: 12, last: 40 }],
+      ],
       changedFiles: [[14, "src/"]],
       commands: [[3]],
       filesByCommands: [[2]],

@@ -414,7 +414,7 @@ describe("without a terminal", () => {
     await rm(nowhere, { recursive: true, force: true });
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
     expect(stderr).toBe(
-      `plimsoll: No service is running on ${nowhere}. Start one with \`plimsoll serve\`, or choose its folder with --data.\n`,
+      `plimsoll: No service is running on ${nowhere}. Start \`plimsoll serve\`, or use --data to name the folder of a running service.\n`,
     );
   });
 

@@ -53,7 +53,10 @@ interface TokenTable {
   /** Where the bytes of each token start in `packed`. */
   readonly starts: Int32Array;
   readonly hashes: Int32Array;
-  /** To append a token to another, its hash is added to the other's hash times this power of the base. */
+  /**
+   * By rank: the base to the power of the token's size. The hash of two tokens in a row is the first one's hash times this
+   * power of the second one, plus the second one's hash.
+   */
   readonly powers: Int32Array;
   /** Open addressing, at most half full. An entry is a rank plus one, and 0 is an empty slot. */
   readonly slots: Int32Array;

@@ -28,7 +28,10 @@ export interface Seed {
   readonly reasoning: number;
 }
 
-/** The counters of a request of this size when its turn begins. A request that has become smaller has lost committed tokens. */
+/**
+ * The counters at the beginning of a turn whose request has `tokens` tokens. If the conversation has become smaller than it was
+ * after the last turn, fewer tokens are committed.
+ */
 export function seededCounters(
   tokens: number,
   { committed, schema, reasoning }: Seed,

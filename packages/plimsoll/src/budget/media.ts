@@ -76,8 +76,8 @@ function patches32({ width, height }: ImageSize, maxPatches: number): number {
 }
 
 /**
- * Only this many bytes of a PDF are searched for pages, to save time. The remaining bytes are assumed to have as many pages per
- * byte.
+ * To save time, Plimsoll searches only this many bytes of a PDF for pages. It assumes that the remaining bytes have pages of the
+ * same size.
  */
 const scannedBytes = 1_048_576;
 /** Assumed size of a page if no page object was found. Scanned pages are larger and text pages are smaller. */

@@ -16,7 +16,7 @@ export const breakingStrategy = z.strictObject({
       ]),
     )
     .describe(
-      "Strategies to try, in this order. `truncate` always comes last, also if it is not named. `[truncate]` means that nothing but repeated reads is replaced before. Default: none, which means that old messages are replaced by excerpts.",
+      "Strategies to try, in this order. `truncate` always comes last, also if it is not named. With `[truncate]`, Plimsoll replaces only repeated reads before it truncates. Default: none, which means that old messages are replaced by excerpts.",
     )
     .optional(),
   file_reads: z
@@ -35,7 +35,7 @@ export const breakingStrategy = z.strictObject({
       keep: z
         .enum(["fit", "none", "lastTwo", "half", "quarter"])
         .describe(
-          "`fit`: the oldest units go until the rest fits. The others first cut the middle once, and keep nothing, the last two units, a half or a quarter of it. The first question with its answer, and everything since the user's last words, always stay. Default: `fit`.",
+          "`fit`: removes the oldest units until the rest fits. The other values first cut the middle once. Of the middle, `none` keeps nothing, `lastTwo` the last two units, `half` a half, and `quarter` a quarter. The first question with its answer, and everything since the user's last words, always stay. Default: `fit`.",
         )
         .optional(),
     })

@@ -202,7 +202,7 @@ export const configSchema = z.strictObject({
       output_in_budget: z
         .boolean()
         .describe(
-          "Whether `context_budget` is for the answer too. With `true`, a request may use `context_budget` minus `max_output_tokens` (or minus the length that the request asks for, if you set none), but at least three quarters of the budget. Default: false, because the window has room for the answer beside the budget.",
+          "Whether `context_budget` is for the answer too. With `true`, a request may use `context_budget` minus `max_output_tokens`. If `max_output_tokens` is not set, Plimsoll subtracts the length of the answer that the request asks for. It never subtracts more than a quarter of the budget. Default: false. The budget is then for the request alone, and the answer uses other room in the window.",
         )
         .optional(),
       compact_trigger: share

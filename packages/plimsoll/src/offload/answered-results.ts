@@ -62,7 +62,7 @@ function proposalFor(threshold: number): (result: LeavingResult) => Proposal {
     part,
     inner,
     place: "no-file-read",
-    reason: `The model has already answered this result of ${bytes} bytes, more than ${threshold}.`,
+    reason: `The model has already answered this result. It has ${bytes} bytes, which is more than ${threshold}.`,
     handle: "own",
     textFor: ({ handle }) => reference.replace(anyHandle, handle),
   });

@@ -1,4 +1,4 @@
-/** Returns the requested page of a content. All pages in order give the content byte for byte. */
+/** Returns the requested page of a stored content. Read in order, all pages together are the content, byte for byte. */
 
 import { grouped } from "../text/digits.ts";
 import { pageTexts } from "../text/for-models.ts";

@@ -145,8 +145,8 @@ interface MessageState {
 }
 
 /**
- * Computes the talk of each message. Contract: messages are added in the order of their numbers, a parent before its children. In
- * newer versions, talks are hashes over essences, which only a wire can compute. Here, talks are hashes over identities. A
+ * Computes the field `talk` of each message. Contract: messages are added in the order of their numbers, a parent before its children. In
+ * newer versions, this hash covers the essences of the messages, which only a wire can compute. Here it covers their identities. A
  * request is looked up by both kinds (`session/identify/place-request.ts`).
  */
 class Talks {

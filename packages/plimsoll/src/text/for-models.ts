@@ -122,7 +122,7 @@ export const answerTexts = {
     return `Compacted: ${tokensBefore} → ${tokensAfter} tokens, ${messagesBefore} → ${messagesAfter} messages in the window (${strategies.join(", ")}). Everything can still be read by its handle.`;
   },
   /** The last line if not all of the requested messages fit into one answer. `number` is the first message that is left out. */
-  readOn: (number: number): string => `[It goes on with message ${number}: read "#${number}".]`,
+  readOn: (number: number): string => `[The next message is #${number}: read "#${number}".]`,
 } as const;
 
 export interface CompactedFigures {
@@ -475,12 +475,12 @@ export const storyWriterTexts = {
     "This message is from Plimsoll, which manages your context window, and not from the user. Older messages will soon leave the window. Stop your work for this one answer, call no tools, and write the story of the conversation so far.",
   form: `Plimsoll has written a draft of the story, in the sections Rules, Answered, Changed and Open. Write the same story in better words, with the same sections and the same lines:
 - Rules: repeat every line word for word.
-- Answered: keep each line up to its second number, for example "- #12 asked: … → #31: …". After that number, say in at most 30 words what came of the request: what was found, decided or changed, and why. Add a line "- #45 noted: …" for an important finding or decision that no line tells.
+- Answered: keep each line up to its second number, for example "- #12 asked: … → #31: …". After that number, say in at most 30 words what came of the request: what was found, decided or changed, and why. Add a line "- #45 noted: …" for an important finding or decision that is not in any line yet.
 - Changed: repeat every line.
 - Open: repeat every line, and add after it why it failed or what is missing. Add a line "- #52 to do: …" for a task that is not done, in the words of the user or the agent who named it. Repeat such lines of an older story if the task is still not done.
 #12 is the number of a message. Use only numbers that you were given. Quote paths, commands, figures, ids and error messages as they are. Invent nothing, and leave out nothing of the draft.`,
   earlier:
-    'The story of still older messages. It stays as it is, so do not repeat it, except for its lines "to do":',
+    'The story of still older messages. It stays as it is. So repeat nothing of it, except lines such as "- #52 to do: …":',
   draft: "The draft:",
   earlierFence: "story of older messages",
   draftFence: "draft of the story",

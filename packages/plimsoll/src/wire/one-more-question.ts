@@ -27,8 +27,8 @@ export type QuestionBody =
 
 /**
  * The body with the question after its last message. System prompt, tools and messages keep their bytes and cache marks, so that
- * the provider's cache applies. The fields for thinking and streaming stay too: a change of thinking makes a cache useless, and
- * some upstreams only stream.
+ * the provider's cache applies. The fields for thinking and streaming stay too: if the settings for thinking change, the cache
+ * no longer applies, and some upstreams answer only as a stream.
  */
 export function bodyWithQuestion(
   wire: Wire,

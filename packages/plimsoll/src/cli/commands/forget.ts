@@ -1,5 +1,5 @@
 /**
- * `plimsoll forget`: deletes sessions. It first says what would go, and asks. If a service is running, the service does the work;
+ * `plimsoll forget`: deletes sessions. It first says what it would delete, and asks. If a service is running, the service does the work;
  * otherwise the command changes the data folder itself.
  */
 
@@ -89,7 +89,7 @@ const sessionsPerPage = 1000;
 /** Maximum number of sessions that one request to the service may name. */
 const sessionsMost = 10_000;
 
-/** What the store has of the sessions whose last turn was before this time, newest first, at most `sessionsMost`. */
+/** The sessions whose last turn was before this time, newest first, and how much the store contains of each. */
 async function readUntil(store: Store, time: number): Promise<readonly Holding[]> {
   const found: Holding[] = [];
   let before = { updatedAt: time, id: "" };

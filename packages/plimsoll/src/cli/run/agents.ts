@@ -57,7 +57,7 @@ export function refuseOtherWays(
     );
 }
 
-/** Whether a variable is unset, or already leads to a service on this machine. */
+/** Whether a variable is unset, or already contains the address of a service on this machine. */
 function isOwnAddress(value: string | undefined, host: string): boolean {
   if (value === undefined || value === "") return true;
   return URL.parse(value)?.host === host;

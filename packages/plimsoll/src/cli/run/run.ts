@@ -1,6 +1,6 @@
 /**
- * `plimsoll run -- AGENT …`: starts an agent in the user's folder so that its requests go through Plimsoll, and says at the end
- * what they took and saved.
+ * `plimsoll run -- AGENT …`: starts an agent in the user's folder so that its requests go through Plimsoll. At the end, prints
+ * how many tokens the sessions sent and saved.
  */
 
 import { spawn } from "node:child_process";

@@ -49,7 +49,7 @@ export function onceLines(state: TopState, columns: number): readonly Line[] {
   return lines.map((line) => fitted(line, size.columns));
 }
 
-/** The parts of the screen. A larger screen also has less important parts. The remaining rows are for sessions and edits. */
+/** The parts of the screen. Less important parts are shown only on larger screens. The remaining rows are for sessions and edits. */
 function planFor(rows: number, sessions: number): Plan {
   const hasEditsTitle = rows >= 16;
   const hasTotals = rows >= 18;

@@ -26,7 +26,7 @@ export async function runTop(flags: TopFlags): Promise<void> {
   if (running === undefined)
     throw new PlimsollError(
       "NOT_FOUND",
-      `No service is running on ${settings.data}. Start one with \`plimsoll serve\`, or choose its folder with --data.`,
+      `No service is running on ${settings.data}. Start \`plimsoll serve\`, or use --data to name the folder of a running service.`,
     );
   const token = settings.token ?? openDataFolder(settings.data).token;
   const place = { url: running.url };

@@ -106,12 +106,12 @@ function renderSlot(
   const { pieces } = textPieces;
   const isAnyKept = pieces.some((_, piece) => isKept(piece));
   const { parts } = visible.original?.message ?? visible.message;
-  // The call says what the agent did, so words before it can go without a mark.
+  // The call says what the agent did. So the words before it may be left out without a mark.
   const isBeforeCall =
     parts[place.part]?.kind === "text" &&
     parts.slice(place.part + 1).some(({ kind }) => kind === "tool-call");
   if (isBeforeCall && !isAnyKept) return "";
-  // A message that nobody chose but that must stay, for example because roles must alternate, still says something.
+  // A message may have to stay although none of its pieces was chosen, for example because roles must alternate. It keeps a few words.
   const staying = least.length > 0 ? least : [firstTelling(pieces)];
   return renderPieces(textPieces, {
     isKept: isAnyKept ? isKept : (piece) => staying.includes(piece),

@@ -100,7 +100,7 @@ interface Texts extends Utterances {
   readonly frame: MentionFrame;
 }
 
-/** Every text, cut into pieces, and the order in which they were said. */
+/** Every text, cut into pieces, and the order in which the texts were said. */
 export function readTexts(
   conversation: VisibleConversation,
   reading: Omit<SlotReading, "roomTokens">,

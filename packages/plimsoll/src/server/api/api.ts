@@ -146,7 +146,7 @@ const sessionRoutes: readonly Route<ApiWorld>[] = [
   ),
   ofSession(
     "/holdings",
-    "What the store has of the session, all of which a deletion takes away: `{ sessions, messages, archiveEntries, bytes }`.",
+    "How much the store contains of the session: `{ sessions, messages, archiveEntries, bytes }`. A deletion removes all of it.",
     nothing,
     ({ forgetting }, asked) => forgetting.holdings([asked.session.id]),
   ),

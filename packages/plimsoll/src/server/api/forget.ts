@@ -35,7 +35,7 @@ const wish = z
   );
 
 const answers =
-  "Answers what went: `{ sessions, messages, archiveEntries, bytes, unfinished }`. `unfinished` says what is left to do, and is usually empty.";
+  "The answer says how much was deleted: `{ sessions, messages, archiveEntries, bytes, unfinished }`. `unfinished` lists what Plimsoll still has to delete, and is usually empty.";
 
 export const forgetRoutes: readonly Route<ApiWorld>[] = [
   route({
@@ -51,7 +51,7 @@ export const forgetRoutes: readonly Route<ApiWorld>[] = [
     method: "POST",
     path: "/api/forget",
     who: "token",
-    about: `Deletes several sessions at once. If the caller has no such session, that session is skipped; if none is left, 404. ${answers}`,
+    about: `Deletes several sessions at once. Ids that are not those of the caller's sessions are skipped. If all of them are skipped, the answer is 404. ${answers}`,
     body: wish,
     reply: "json",
     handle: async ({ world: { engine }, caller, body: { sessions } }) => {

@@ -39,7 +39,7 @@ const firstShare = 0.75;
 /** Maximum number of times that the room is reduced because an exact count did not fit. */
 const triesMax = 4;
 
-/** The room for deferrable tools, after all other tools of the client and Plimsoll's own tools. */
+/** The room that is left for deferrable tools when the client's other tools and Plimsoll's own tools are in the list. */
 export async function roomFor(
   { catalogue, own }: RequestTools,
   { wire }: Pick<Draft, "wire">,

@@ -24,7 +24,7 @@ export function noteMarks(log: SessionLog, seq: number, { marks }: Marked): void
   noteWords(log, seq, marks);
 }
 
-/** Maximum number of spellings of one answer that Plimsoll can recognise. */
+/** A client may send an answer back in other words. Plimsoll recognises at most this many versions of one answer. */
 const maxSpellings = 4;
 
 export function noteWords({ words }: SessionLog, seq: number, marks: Marks | undefined): void {

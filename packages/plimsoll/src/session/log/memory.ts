@@ -66,7 +66,7 @@ export interface CompactionMemory {
   readonly checked?: { readonly view: ViewMark; readonly turns: number };
   /** Number of active edits when Plimsoll last warned the model that the window is filling up. */
   readonly warnedEdits?: number;
-  /** The budget that was too small for system prompt and tools. Set once that is announced. */
+  /** The budget that was too small for system prompt and tools. Undefined until Plimsoll has announced this. */
   readonly raisedBudget?: number;
 }
 

@@ -110,7 +110,7 @@ test("what would be too much ends with the number to read on from", async () => 
   const session = { id, wire: "openai-chat" };
   expect(await textOf(openArchived(store, session, messages(1, 3), 120))).toEqual([
     "3 messages, #1 to #3",
-    `#1 user\n${"1".repeat(40)}\n\n#2 user\n${"2".repeat(40)}\n\n[It goes on with message 3: read "#3".]\n`,
+    `#1 user\n${"1".repeat(40)}\n\n#2 user\n${"2".repeat(40)}\n\n[The next message is #3: read "#3".]\n`,
   ]);
 });
 

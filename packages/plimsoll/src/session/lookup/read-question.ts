@@ -48,7 +48,7 @@ const rulesElsewhere =
 const requestsElsewhere =
   /(?<!\p{L})(?:was (?:hat|wollte) der (?:be)?nutzer|qu['’]a (?:demandé|dit) l['’]utilisateur|qué (?:pidió|dijo) el usuario|что (?:просил|сказал) пользователь)(?!\p{L})|用户(?:要求|说)了?什么/iu;
 
-/** Words of such questions that name no topic. */
+/** Words that belong to the question itself, such as "which rules did the user give". What is left is the topic. */
 const asksOnly = new RegExp(
   `\\b(?:${saying}|${user}|users|${ruleNouns}|agent|assistant|model|conversation|session|chat|message|task|work|job|goal|first|last|latest|recent|recently|newest|initial|initially|original|originally|beginning|start|end|earlier|far|follow|obey|respect|apply|force|never|always|must|mustn['’]t|avoid|do|does|did|done|don['’]ts?|didn['’]t|list|quote|repeat|remember|remind|exact|exactly|everything|anything|something|thing|things|make|exist|there)\\b`,
   "gi",

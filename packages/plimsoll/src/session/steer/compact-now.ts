@@ -122,7 +122,10 @@ function overUndone(strategy: Strategy): Strategy {
   };
 }
 
-/** The share of everything except the head that stays, if somebody asks for a compaction while the window has room. */
+/**
+ * If somebody asks for a compaction while the window has room, this share of the conversation stays. The head is not counted, and
+ * stays whole.
+ */
 const askedShare = 0.6;
 /** The usual goal is enough if the request is then at most this share of what it was. */
 const enoughShare = 0.9;

@@ -32,7 +32,7 @@ export interface RetainOptions {
 }
 
 export interface Forgetting {
-  /** What the store has of these sessions together. */
+  /** How much the store contains of all these sessions together. */
   holdings(sessions: readonly string[]): Promise<HoldingSum>;
   /**
    * Deletes sessions, with all that belongs to them, from every file in the data folder. A turn that is running ends as usual, but

@@ -1,9 +1,9 @@
-/** Deleting sessions from a store: what the store has of them, and what is gone afterwards. */
+/** Deleting sessions from a store: how much the store contains of them, and what was deleted. */
 
 /** Maximum number of deleted sessions whose ids are kept. By then, no process has the first of them in memory any more. */
 export const keptIds = 100_000;
 
-/** What a store has of one session, in rows and stored bytes. */
+/** How many rows and bytes of one session a store contains. */
 export interface Holding {
   readonly session: string;
   readonly tenant: string;
@@ -25,7 +25,7 @@ export interface ForgetOrder {
 }
 
 export interface Forgotten {
-  /** What the database had of each deleted session. */
+  /** Each deleted session, with the rows and bytes that the database contained. */
   readonly gone: readonly Holding[];
   /** Sessions of which only another file had something: a database that was put aside, or a backup. */
   readonly goneAside: readonly string[];
@@ -36,7 +36,7 @@ export interface Forgotten {
 }
 
 export interface StoreForgetting {
-  /** What the store has of these sessions. Leaves out sessions that it does not have. */
+  /** How much the store contains of each of these sessions. Sessions that are not in the store are left out. */
   holdings(sessions: readonly string[]): Promise<readonly Holding[]>;
   /** Bytes of the whole database, without its free pages. */
   size(): Promise<number>;

@@ -114,8 +114,8 @@ function skipTag(reader: Reader, text: string, lower: string, open: number): num
 }
 
 /**
- * Maximum number of characters in a tag. A longer tag is damaged. Without this limit, a tag with a quote that is never closed
- * would include the rest of the page.
+ * Maximum number of characters in a tag. In a longer tag, some quote is probably never closed, and without this limit the tag
+ * would include the rest of the page. Such a tag ends at its first `>`.
  */
 const maxTagChars = 10_000;
 
