@@ -141,7 +141,9 @@ describe.each(["proxy", "library"] as const)("in the %s", (way) => {
         blocked++;
         const [target] = only(lines, "context-guard/evaluate-target");
         const last = only(lines, "context-guard/evaluate").at(-1);
-        const isCompacted = Number(last?.["projectedTokens"]) <= Number(target?.["limit"]);
+        // What only the tools' schemas push over the limit goes as it is.
+        const beside = Number(last?.["projectedTokens"]) - Number(last?.["schemaCtxTokens"]);
+        const isCompacted = beside <= Number(target?.["limit"]);
         const isEnforced = only(lines, "context-guard/enforce").length > 0;
         expect(isCompacted || isEnforced || hasRoomFor(lines)).toBe(true);
       }
