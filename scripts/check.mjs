@@ -1,5 +1,6 @@
 // Runs all checks of `npm test`: the tests and, at the same time, the static checks one after the other, the quickest first.
-// To run only some of them, name them: npm test -- layers vitest
+// To run only some of them, name them: npm test -- layers vitest. What follows `vitest` is for vitest:
+// npm test -- vitest src/budget/limit.test.ts -t "worked example"
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -80,7 +81,10 @@ async function checkStatically(names) {
 }
 
 const known = [...Object.keys(staticChecks), "vitest"];
-const wanted = process.argv.slice(2);
+const given = process.argv.slice(2);
+const last = given.indexOf("vitest") + 1;
+const wanted = last === 0 ? given : given.slice(0, last);
+const forVitest = last === 0 ? [] : given.slice(last);
 const unknown = wanted.find((name) => !known.includes(name));
 if (unknown !== undefined) {
   console.error(`npm test: there is no check "${unknown}". Choose from ${known.join(", ")}.`);
@@ -90,7 +94,9 @@ const isWanted = (name) => wanted.length === 0 || wanted.includes(name);
 try {
   await Promise.all([
     checkStatically(Object.keys(staticChecks).filter(isWanted)),
-    isWanted("vitest") ? check("vitest", () => run(vitest, "inherit")) : undefined,
+    isWanted("vitest")
+      ? check("vitest", () => run([...vitest, ...forVitest], "inherit"))
+      : undefined,
   ]);
 } catch (error) {
   for (const child of running) child.kill();

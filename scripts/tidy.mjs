@@ -1,5 +1,5 @@
-// Checks that a linter cannot make: every file is in a room, and no room has too many files; ARCHITECTURE.md names only files
-// that exist; each file has a comment about its purpose; names are not vague; comments contain no filler; no error is
+// Checks that a linter cannot make: every file is in a room, and no room has too many files; pages name only files that
+// exist; each file has a comment about its purpose; names are not vague; comments contain no filler; no error is
 // swallowed; no function and no type is too wide; only wire/ uses provider words. Run from the repository root.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { basename, dirname, join, relative } from "node:path";
@@ -73,9 +73,23 @@ for (const { name, front } of rooms) {
   if (inside.length > mostFiles)
     problems.push(`${name}: ${inside.length} files, more than ${mostFiles}`);
 }
-for (const [, named] of map.matchAll(/`((?:[\w-]+\/)*[\w-]+\.ts)`/g))
-  if (!existsSync(named) && !sources.some((file) => file === named || file.endsWith(`/${named}`)))
-    problems.push(`ARCHITECTURE.md names ${named}, which does not exist`);
+/** Pages that name files of the repository. `my-…` is a file of the reader. Other pages also quote files of users. */
+const pages = [
+  "ARCHITECTURE.md",
+  "CONTRIBUTING.md",
+  "docs/how-it-decides.md",
+  ...readdirSync("docs/decisions").map((name) => join("docs/decisions", name)),
+];
+const folders = ["bin", "src", "test", "demo"].map((name) => join("packages/plimsoll", name));
+const known = [...folders, "apps/dashboard/src", "scripts", "bench", "examples"].flatMap((folder) =>
+  filesBelow(folder).map((file) => `/${file}`),
+);
+for (const page of pages)
+  for (const [, named] of readFileSync(page, "utf8").matchAll(
+    /`((?:[\w-]+\/)*(?!my-)[\w-]+(?:\.test)?\.(?:ts|mjs|svelte))`/g,
+  ))
+    if (!existsSync(named) && !known.some((file) => file.endsWith(`/${named}`)))
+      problems.push(`${page} names ${named}, which does not exist`);
 if (Buffer.byteLength(map) > mostPageBytes)
   problems.push(`ARCHITECTURE.md has ${Buffer.byteLength(map)} bytes, more than ${mostPageBytes}`);
 

@@ -36,6 +36,7 @@ import { type Engine, type EngineOptions, openEngine } from "../engine.ts";
 import { recognizeOverflow } from "../wire/overflow.ts";
 import { newViolations } from "../wire/validate/validate.ts";
 import { wires } from "../wire/wires.ts";
+import type { Debug } from "./fit/debug.ts";
 
 const LIMIT = 1500;
 const WINDOW = LIMIT + BUFFER_TOKENS + MAX_OUTPUT_TOKENS;
@@ -187,8 +188,15 @@ describe.each(WIRES)("%s: the last turn", (wire) => {
       expectLast(passed);
       expect(bodyOf(passed)).toMatchObject(choices[wire].none);
       expect(bodyOf(passed)["tools"]).toEqual([tool(wire)]);
+      // The document's words for this: "context guard enforced", and "Still over limit after shrink".
       const errors = await plimsoll.store.errors({ session: passed.turn.session, limit: 9 });
-      expect(errors).toMatchObject([{ code: "RECOVERY_TRIGGERED" }, { code: "BREAKER_FAILED" }]);
+      expect(errors).toMatchObject([
+        {
+          code: "RECOVERY_TRIGGERED",
+          message: expect.stringMatching(/^Context guard enforced: still over limit after shrink/),
+        },
+        { code: "BREAKER_FAILED" },
+      ]);
     }));
 
   test("with final_turn: final_report, Restrict tools to agent__final_report only, and ask for it", () =>
@@ -416,6 +424,31 @@ describe.each(WIRES)("%s: another target", (wire) => {
       },
       { ...config, agent: {} },
     ));
+});
+
+describe("Per-provider evaluation status (ok/skip/final)", () => {
+  const wire = "anthropic";
+  const roomy = `${providerOf(wire)}/${roomyModel(wire)}`;
+
+  test.each([
+    ["room", 100, {}, ["ok"]],
+    ["room, and another target", 100, { [MODELS[wire]]: [roomy] }, ["ok", "ok"]],
+    ["no room, and another target has", LIMIT * 2, { [MODELS[wire]]: [roomy] }, ["skip", "ok"]],
+    ["no room, and no other target", LIMIT * 2, {}, ["final"]],
+  ] as const)("%s", async (_name, tokens, targets, statuses) => {
+    const heard: unknown[] = [];
+    const debug: Debug = (topic, fields) => {
+      if (topic === "context-guard/provider-eval") heard.push(fields()["status"]);
+    };
+    const config: Config = {
+      agent: { context_budget: "window" },
+      targets: Object.fromEntries(Object.entries(targets).map(([key, all]) => [key, [...all]])),
+    };
+    await openedWith({ config, parts: { debug } }, async (plimsoll) => {
+      await pass(plimsoll, wire, requestOf(wire, [said(tokensOfText(tokens))]));
+      expect(heard.slice(0, statuses.length)).toEqual(statuses);
+    });
+  });
 });
 
 describe.each(WIRES)("%s: switched off", (wire) => {

@@ -12,6 +12,7 @@ import type {
   VisibleConversation,
   VisibleMessage,
 } from "../../message/strategy.ts";
+import { diceOf } from "../../simulate/dice.ts";
 import { simulateConversation } from "../../simulate/simulate.ts";
 import { excerpt } from "./excerpt.ts";
 
@@ -220,6 +221,31 @@ describe("room", () => {
       const goal = { limitTokens: 3_000, tokens: 3_000, floorTokens: 2_500 };
       const { conversation } = applyProposals(before, await excerpt.propose(before, goal));
       expect(conversation.tokens).toBeLessThanOrEqual(goal.tokens);
+    },
+  );
+});
+
+describe("text that says the same few words again and again", () => {
+  const few = ["dock", "cargo", "load", "then", "again"];
+  const dice = diceOf(7);
+  const saying = (words: number): string =>
+    `${Array.from({ length: words }, () => few[Math.floor(dice() * few.length)]).join(" ")}.`;
+  const talk = (words: number): readonly Message[] =>
+    Array.from({ length: 71 }, (_, at) => (at % 2 === 0 ? user : agent)(saying(words)));
+
+  test.each([
+    [20, 0.5],
+    [20, 0.25],
+    [150, 0.5],
+    [150, 0.25],
+  ])(
+    "in messages of %d, to %d of its size: no more is taken out than the goal asks for",
+    async (words, share) => {
+      const before = seenFrom(talk(words));
+      const { tokens, floorTokens } = goalOf(before, share);
+      const { conversation } = await shorten(before, share);
+      expect(conversation.tokens).toBeLessThanOrEqual(tokens);
+      expect(conversation.tokens).toBeGreaterThanOrEqual(floorTokens);
     },
   );
 });

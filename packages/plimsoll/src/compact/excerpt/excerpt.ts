@@ -20,6 +20,9 @@
  * for the least that must stay of its other texts (`least-pieces.ts`). Candidates wait in a heap and are priced again when they
  * reach its front, so choosing among n pieces takes about n·log(n) steps (`greedy-choice.ts`).
  *
+ * If no piece adds anything, as where the same few words come again and again, but the view would be smaller than the goal allows,
+ * the newest units stay whole.
+ *
  * Prices are only estimates. So after each fill the messages are rendered and counted exactly, with the story of what they leave
  * out. In up to eight rounds, Plimsoll then fills the remaining room or takes back its last picks. In the end it takes back picks
  * until the excerpt fits.
@@ -95,7 +98,6 @@ const excerptOf: MakeExcerpt = async (conversation, goal) => {
     exactFrom: exactCallsFrom(conversation, room),
     oversizedTokens: oversizedTokens(room),
   });
-  const wish = goal.coherence === undefined ? {} : { coherence: goal.coherence };
   let made: Excerpt | undefined;
   for (const strictness of strictnesses) {
     const choice = new Choice({
@@ -106,7 +108,7 @@ const excerptOf: MakeExcerpt = async (conversation, goal) => {
     });
     keepMandatory(choice, conversation, { ...slots, room: { ...room, strictness }, acts });
     const isLastTry = strictness === "least" || isBrief(room);
-    made = await chooseWithin(choice, { conversation, slots, room, acts, isLastTry, ...wish });
+    made = await chooseWithin(choice, { conversation, goal, slots, room, acts, isLastTry });
     if (made.left >= 0) break;
   }
   const isSmaller = made !== undefined && room.tokens - made.left < room.nowTokens;
@@ -159,11 +161,10 @@ async function roomOf(conversation: VisibleConversation, goal: Goal): Promise<Ro
 
 interface ExcerptTask {
   readonly conversation: VisibleConversation;
+  readonly goal: Goal;
   readonly slots: Slots;
   readonly room: Room;
   readonly acts: readonly Act[];
-  /** Share of the references that the view should explain. */
-  readonly coherence?: number;
   /** True if requests may look open and the story may be left out, because nothing else fits. */
   readonly isLastTry: boolean;
 }
@@ -182,10 +183,10 @@ type Writer = (quoted: readonly QuotedRequest[], storyTokens?: number) => Promis
 
 function writerFor(
   choice: Choice,
-  { conversation, slots, room, acts, coherence }: ExcerptTask,
+  { conversation, goal, slots, room, acts }: ExcerptTask,
   scales: Scales,
 ): Writer {
-  const story = digestOf(conversation, room, acts, coherence);
+  const story = digestOf(conversation, room, acts, goal.coherence);
   const words = {
     acts,
     tokens: room.tokens * rangesShare[isBrief(room) ? "brief" : "usual"],
@@ -205,7 +206,7 @@ function writerFor(
  * The story is written anew in each round, because it is about the messages that the view no longer shows.
  */
 async function chooseWithin(choice: Choice, task: ExcerptTask): Promise<Excerpt> {
-  const { conversation, room, isLastTry } = task;
+  const { conversation, goal, room, isLastTry } = task;
   const scales = new Scales(conversation);
   const write = writerFor(choice, task, scales);
   const { quoted, made: first } = await placeRequests(choice, task, write);
@@ -215,13 +216,24 @@ async function chooseWithin(choice: Choice, task: ExcerptTask): Promise<Excerpt>
   for (let round = 0; round < rounds; round++) {
     const { left } = made;
     if (left >= 0 && left < Math.max(slack.tokens, room.tokens * slack.share)) break;
-    const isChanged = left < 0 ? choice.drop(-left) > 0 : choice.fill(left) === "filled";
-    if (!isChanged) break;
+    if (fillOrDrop(choice, left, goal) === "nothing") break;
     made = await writeNow();
   }
   while (made.left < 0 && choice.drop(-made.left) > 0) made = await writeNow();
   const isDone = made.left >= 0 || conversation.hasArchive || !isLastTry;
   return isDone ? made : withoutDigest(made, scales);
+}
+
+/** If nothing that is left adds anything, but the view would have fewer tokens than the goal allows, the newest units stay. */
+function fillOrDrop(
+  choice: Choice,
+  left: number,
+  { tokens, limitTokens, floorTokens }: Goal,
+): "filled" | "dropped" | "nothing" {
+  if (left < 0) return choice.drop(-left) > 0 ? "dropped" : "nothing";
+  const filled = choice.fill(left);
+  const mayBeLeft = Math.min(tokens, limitTokens) - floorTokens;
+  return filled === "nothing" && left > mayBeLeft ? choice.fillNewest(left) : filled;
 }
 
 /** Shows requests together with their outcomes, as far as there is room. The story quotes the others. */

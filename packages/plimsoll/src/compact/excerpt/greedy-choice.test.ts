@@ -3,7 +3,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { tries } from "../../../test/harness/effort.ts";
-import { Choice, type ChoiceTask, type ChoiceUnit, type Slot } from "./greedy-choice.ts";
+import type { ChoiceTask, ChoiceUnit, Slot } from "./choice-task.ts";
+import { Choice } from "./greedy-choice.ts";
 import type { Piece } from "./json-pieces.ts";
 import { isBlank, readPieces } from "./text-pieces.ts";
 
@@ -92,6 +93,21 @@ function keptCount(choice: Choice, { slots }: ChoiceTask): number {
     0,
   );
 }
+
+describe("the newest units", () => {
+  test("do not exceed the room, and leave no trace when they are taken back", () =>
+    fc.assert(
+      fc.property(tasks, rooms, (task, room) => {
+        const choice = new Choice(task);
+        const before = stateOf(choice, task);
+        choice.fillNewest(room);
+        expect(costOf(choice, task)).toBeLessThanOrEqual(room);
+        choice.drop(Number.POSITIVE_INFINITY);
+        expect(stateOf(choice, task)).toEqual(before);
+      }),
+      tries({ runs: 300, seed }),
+    ));
+});
 
 describe("the room", () => {
   test("is not exceeded: by pieces, frames and units, but for gaps that are closed", () =>

@@ -4,6 +4,7 @@ import type { VisibleConversation } from "../../message/strategy.ts";
 import { isTalk } from "../relevance/task.ts";
 import { type Request, requestsIn } from "../story/requests.ts";
 import { fixedUnits } from "../units/fixed-units.ts";
+import type { PieceName } from "./choice-task.ts";
 import {
   isBrief,
   keepMandatorySlot,
@@ -12,7 +13,7 @@ import {
   type StrictRoom,
   tokensOf,
 } from "./excerpt-room.ts";
-import type { Choice, PieceName } from "./greedy-choice.ts";
+import type { Choice } from "./greedy-choice.ts";
 import { renderPieces } from "./text-pieces.ts";
 import type { PlacedSlot, Slots } from "./texts-to-cut.ts";
 

@@ -9,7 +9,7 @@ import { isTalk } from "../relevance/task.ts";
 import type { Act } from "../story/acts.ts";
 import { changedLater, type LaterChange } from "../story/changed-later.ts";
 import { requestsIn } from "../story/requests.ts";
-import type { ChoiceUnit, PieceName, Slot } from "./greedy-choice.ts";
+import type { ChoiceUnit, PieceName, Slot } from "./choice-task.ts";
 import { leastPieces, outcomePieces, repeatedLines } from "./least-pieces.ts";
 import { estimateTokens } from "./long-lines.ts";
 import type { Utterance, Voice } from "./mention-counts.ts";
