@@ -100,6 +100,7 @@ async function withNothingFound(
   await reportFailed(world, draft, { start, sized: start, compacting });
   if (tried.start === undefined) return lastResort(world, draft, start, { before, guard, isOurs });
   const left = assessView(world, draft, tried.start, guard);
+  debugEvaluation(world.debug, left.projection);
   return lastResort(world, draft, tried.start, { before: left, guard, isOurs });
 }
 
