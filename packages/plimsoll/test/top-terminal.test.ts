@@ -76,6 +76,8 @@ test("arrows, pages, enter and escape do what they say, in either form of their 
   );
   expect([first, last].sort()).toEqual([names[0], names.at(-1)]);
   expect(await at("\u001b[5~\u001b[5~", new RegExp(first))).toBe(first);
+  // Units can be pinned only after the window of the newly selected session was read.
+  await terminal.shows("Nothing was edited");
   terminal.press("p");
   await terminal.shows("Which unit should stay as it is?");
   terminal.press("\u001b");
