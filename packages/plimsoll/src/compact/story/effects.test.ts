@@ -228,6 +228,7 @@ describe("odd calls", () => {
 
   test.each([
     ["a command of one long line", "bash", { command: `sed -i ${"- i ".repeat(50_000)}` }],
+    ["many messages of no commit", "bash", { command: `x ${"-m y ".repeat(50_000)}` }],
     ["many open quotes", "bash", { command: "'\"".repeat(50_000) }],
     ["many documents that never end", "bash", { command: "cat <<A\n".repeat(20_000) }],
     ["a path of a hundred thousand folders", "read", { path: `x ${"a/".repeat(100_000)}` }],

@@ -274,8 +274,14 @@ function showQuoted(script: string): string {
   );
 }
 
+const commitMessage = /\s(?:-a?m|--message)[= ](?:"[^"]*"?|'[^']*'?|\S+)/g;
+
 /** Two commits with different messages try the same thing. */
-const commitMessage = /(?<=\bgit commit\b.*)\s(?:-a?m|--message)[= ](?:"[^"]*"?|'[^']*'?|\S+)/g;
+function withoutCommitMessages(words: string): string {
+  const commit = words.search(/\bgit commit\b/);
+  if (commit === -1) return words;
+  return words.slice(0, commit) + words.slice(commit).replaceAll(commitMessage, "");
+}
 
 /** Commands before the one that matters. */
 const preparation = /^\s*(?:(?:cd|source|export|set)\b[^&;\n|]*(?:&&|;|\n)\s*)+/;
@@ -300,7 +306,7 @@ function commandDeed(script: string, call: ToolCallPart, own: OwnEffects): Unkey
   const words =
     clean(script.replace(hereDocument, "$1").replace(preparation, "")) || clean(call.name);
   const object = quoted(shortened(words, longestCommand));
-  return { verb: "ran", object, isEffect, key: `ran ${words.replaceAll(commitMessage, "")}` };
+  return { verb: "ran", object, isEffect, key: `ran ${withoutCommitMessages(words)}` };
 }
 
 /** The first change among these commands that has an object. */
