@@ -333,7 +333,7 @@ export interface SessionForgottenEvent extends Base {
   readonly bytes: number;
 }
 
-/** The setting `retention` would delete every session. Plimsoll keeps this one, the newest. */
+/** By the setting `retention`, even this session, the newest, would be deleted. Plimsoll keeps it. */
 export interface RetentionSparedEvent extends Base {
   readonly type: "retention-spared";
   readonly message: string;

@@ -203,7 +203,8 @@ async function dueNow(world: ForgetWorld): Promise<DueNow> {
   // Each pass checks sessions that were not checked before, so the number of passes is bounded.
   for (;;) {
     const { due, spared } = dueSessions(kept, rules, { now, size, exempt });
-    const unchecked = due.filter((id) => !checked.has(id));
+    const wanted = spared === undefined ? due : [...due, spared];
+    const unchecked = wanted.filter((id) => !checked.has(id));
     const holding = all.find(({ session }) => session === spared);
     if (unchecked.length === 0) return holding === undefined ? { due } : { due, spared: holding };
     for (const id of unchecked) {
@@ -236,6 +237,6 @@ async function readAll(store: Store): Promise<readonly Holding[]> {
 }
 
 function sparedEvent({ now }: ForgetWorld, { session }: Holding): PlimsollEvent {
-  const message = `The setting \`retention\` would delete every session, so Plimsoll keeps the newest one (${session}). Raise \`max_age\` or \`max_size\`.`;
+  const message = `By the setting \`retention\`, even the newest session (${session}) would be deleted. Plimsoll always keeps the newest one. Raise \`max_age\` or \`max_size\`.`;
   return { type: "retention-spared", session, at: now(), message };
 }

@@ -47,10 +47,16 @@ describe("the rules", () => {
     const sessions = [kept("a", 3), kept("b", 2), kept("c", 1)];
     const exempt = new Set(["a"]);
     expect(dueSessions(sessions, { maxSize: 250 }, { ...state, exempt }).due).toEqual(["b"]);
-    expect(dueSessions(sessions, { maxAge: day / 2 }, { ...state, exempt }).due).toEqual([
-      "b",
-      "c",
-    ]);
+    expect(dueSessions(sessions, { maxAge: 1.5 * day }, { ...state, exempt }).due).toEqual(["b"]);
+  });
+
+  test("the newest session stays if another one is exempt, and nothing is spared if it is exempt itself", () => {
+    const sessions = [kept("a", 3), kept("b", 2), kept("c", 1)];
+    const verdict = (exempt: string): unknown =>
+      dueSessions(sessions, { maxAge: 1 }, { ...state, exempt: new Set([exempt]) });
+    expect(verdict("a")).toEqual({ due: ["b"], spared: "c" });
+    expect(verdict("b")).toEqual({ due: ["a"], spared: "c" });
+    expect(verdict("c")).toEqual({ due: ["a", "b"] });
   });
 
   test("rules that would delete every session spare the newest one", () => {
@@ -165,9 +171,33 @@ describe("the service", () => {
         type: "retention-spared",
         session: newest,
         at: service.at,
-        message: expect.stringMatching(/keeps the newest one .*Raise `max_age` or `max_size`\.$/),
+        message: expect.stringMatching(/keeps the newest one\. Raise `max_age` or `max_size`\.$/),
       },
     ]);
+  });
+
+  test("keeps the newest session beside a pinned one, and says nothing if the newest is pinned", async () => {
+    const service = await start({ max_age: "2h" });
+    const { plimsoll, events } = service;
+    const said = (): readonly string[] =>
+      events.filter(({ type }) => type === "retention-spared").map(({ session }) => session);
+    await say(plimsoll, "old");
+    const pinned = await say(plimsoll, "pinned");
+    await plimsoll.steering.pin(pinned, { first: 1 });
+    service.at += 1000;
+    const newest = await say(plimsoll, "newest");
+    service.at += day;
+    await plimsoll.forgetting.retain();
+    expect(await idsIn(plimsoll)).toEqual([pinned, newest].toSorted());
+    expect(said()).toEqual([newest]);
+    await plimsoll.steering.pin(newest, { first: 1 });
+    service.at += day;
+    const [middle, last] = [await say(plimsoll, "middle"), await say(plimsoll, "last")];
+    await plimsoll.steering.pin(last, { first: 1 });
+    service.at += day;
+    await plimsoll.forgetting.retain();
+    expect(await idsIn(plimsoll)).not.toContain(middle);
+    expect(said()).toEqual([newest]);
   });
 
   test("does so when it starts, and finishes a deletion that was interrupted", async () => {

@@ -41,7 +41,7 @@ export interface RetentionState {
 export interface RetentionVerdict {
   /** The sessions to delete, oldest first. */
   readonly due: readonly string[];
-  /** The newest session, if the rules would delete every session. It stays. */
+  /** The newest session, if the rules say that it goes too. It stays. */
   readonly spared?: string;
 }
 
@@ -54,16 +54,18 @@ export function dueSessions(
   const scale = content === 0 ? 0 : size / content;
   const due: string[] = [];
   let left = size;
-  for (const { id, updatedAt, bytes } of sessions.toSorted(byAge)) {
+  const byAge = sessions.toSorted(oldestFirst);
+  const newest = byAge.at(-1)?.id;
+  for (const { id, updatedAt, bytes } of byAge) {
     if (exempt.has(id) || (now - updatedAt <= maxAge && left <= maxSize)) continue;
+    if (id === newest) return { due, spared: id };
     due.push(id);
     left -= bytes * scale;
   }
-  const spared = due.length === sessions.length ? due.at(-1) : undefined;
-  return spared === undefined ? { due } : { due: due.slice(0, -1), spared };
+  return { due };
 }
 
-function byAge(one: KeptSession, other: KeptSession): number {
+function oldestFirst(one: KeptSession, other: KeptSession): number {
   return one.updatedAt - other.updatedAt || (one.id < other.id ? -1 : 1);
 }
 
