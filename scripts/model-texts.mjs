@@ -194,6 +194,10 @@ const chapters = {
       keptUnder: [[handle]],
       messagesKept: [["[… 12 messages, #7–#18]", handle]],
       sameLines: [[40, 31, false]],
+      linesKept: [
+        ["40 lines", handle],
+        ["40 lines", ""],
+      ],
       leftOut: [["120 lines, 4,310 bytes"]],
       olderCopy: [["src/load.ts", 31, handle]],
       shortGap: [[26, 40]],

@@ -357,6 +357,9 @@ export const markTexts = {
     `${mark.slice(0, -1)}: kept under ${handle}]`,
   sameLines: (count: number, number: number | undefined, isBelow: boolean): string =>
     `${counted(count, "line")} as in #${number}${isBelow ? " below" : ""}`,
+  /** In place of `sameLines`, once the view no longer shows that message whole. The handle is missing if nothing is stored. */
+  linesKept: (lines: string, handle: string): string =>
+    handle === "" ? `${lines} left out` : `${lines} kept under ${handle}`,
   leftOut: (amount: string): string => `[… ${amount} left out]`,
   /** In place of an older copy of a file. `compact/units/older-copies.ts` recognises it, so this form must not change. */
   olderCopy: (file: string, number: number, handle: string): string =>

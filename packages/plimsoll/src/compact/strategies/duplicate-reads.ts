@@ -18,6 +18,7 @@ import type {
 import { markTexts } from "../../text/for-models.ts";
 import { fixedUnits } from "../units/fixed-units.ts";
 import { noticeTokens, sharedNotice } from "../units/notices.ts";
+import { unmarked, writesMarks } from "../units/same-line-marks.ts";
 import { type FileCall, mentionedFiles, mentionedLines, readCalls } from "./file-calls.ts";
 import { type LinedText, type RepeatedRun, repeatedRuns } from "./repeated-lines.ts";
 
@@ -42,7 +43,7 @@ export interface DuplicateReadsParts {
 
 export function duplicateReads({ count, pause }: DuplicateReadsParts): Strategy {
   return {
-    name: "duplicate_reads",
+    name: writesMarks,
     propose: (conversation, goal) =>
       conversation.tokens <= goal.tokens ? [] : inSteps(proposed(conversation, count), pause),
   };
@@ -200,22 +201,6 @@ function inArguments(
   if ((whole ?? now).length < shortestArgument) return [];
   const argument = { fields, key };
   return [{ part, files: call.files, place: "alter-tool", argument, now, whole }];
-}
-
-const mark = /^(?:… |\[[^\n]*: )(\d+) lines? as in #\d+(?: below)?\]?$/;
-
-/** The original of a text with Plimsoll's marks. Undefined if the text was also changed in other ways. */
-function unmarked(now: string, whole: string | undefined): string | undefined {
-  if (whole === undefined || now === whole) return whole;
-  const lines = whole.split("\n");
-  let at = 0;
-  for (const line of now.split("\n")) {
-    const [, missing] = mark.exec(line) ?? [];
-    if (missing !== undefined && line !== lines[at]) at += Number(missing);
-    else if (line === lines[at]) at++;
-    else return undefined;
-  }
-  return at === lines.length ? whole : undefined;
 }
 
 function rendered(

@@ -6,6 +6,7 @@
 
 import { sameScale, shownTokens } from "../../budget/token-scale.ts";
 import { takesUnknown } from "../../compact/units/fixed-units.ts";
+import { marksMended, withTrueMarks, writesMarks } from "../../compact/units/same-line-marks.ts";
 import { type NewEdit, warning } from "../../message/edit.ts";
 import { errorMessage } from "../../message/error.ts";
 import type { Goal, Proposal, Strategy, VisibleConversation } from "../../message/strategy.ts";
@@ -79,7 +80,7 @@ async function tryStrategy(
     const wanted = await (strategy.keepsTime === true
       ? work
       : withTimeout(work, proposalTimeoutMs, tooSlow));
-    const proposals = wanted.filter((proposal) => !takesUnknown(conversation, proposal));
+    const proposals = allowedOf(strategy, conversation, wanted);
     if (proposals.length === 0) return state;
     proposed = await withProposals(world, task, state, { strategy, pathIndexes, proposals });
   } catch (error) {
@@ -98,6 +99,17 @@ async function tryStrategy(
         ? { ...proposed.compaction, failures: [...state.failures, proposed.reason] }
         : failed(proposed.reason);
   }
+}
+
+function allowedOf(
+  { name }: Strategy,
+  conversation: VisibleConversation,
+  wanted: readonly Proposal[],
+): readonly Proposal[] {
+  const allowed = wanted.filter((proposal) => !takesUnknown(conversation, proposal));
+  return name === writesMarks || allowed.length === 0
+    ? allowed
+    : withTrueMarks(conversation, allowed);
 }
 
 type Announce = (
@@ -304,12 +316,13 @@ function pending(
 }
 
 /**
- * Keeps only edits that save tokens, and marks of gaps. If content is shorter than the notice that would replace it, the content
+ * Keeps only edits that save tokens, marks of gaps, and mended marks. If content is shorter than the notice that would replace it, the content
  * stays.
  */
 function worthwhile({ media }: Goal, edits: readonly NewEdit[]): readonly NewEdit[] {
-  const isKept = ({ action, tokensBefore, tokensAfter }: NewEdit): boolean =>
+  const isKept = ({ action, reason, tokensBefore, tokensAfter }: NewEdit): boolean =>
     action.kind === "insert" ||
+    reason === marksMended ||
     (action.kind === "replace" && (media !== undefined || marksGap(action.text))) ||
     tokensAfter < tokensBefore;
   return edits.filter(isKept);
