@@ -1,15 +1,14 @@
 /** A draft: a request that is recorded and measured but not yet sent. The guard and the strategies work on it. */
 
-import { setImmediate as nextTurn } from "node:timers/promises";
 import { addCounts, type Measurement, measurement } from "../../budget/measure.ts";
 import type { Projection } from "../../budget/projection.ts";
 import type { WhoAsks } from "../../config/limits.ts";
 import type { OutputSize } from "../../message/message.ts";
 import type { Wire, WireEdit } from "../../wire/format/wire.ts";
-import type { BranchState, LogMessage, SessionLog } from "../log/log.ts";
+import type { BranchState, SessionLog } from "../log/log.ts";
 import type { Path, Sum } from "../log/path.ts";
 import { type View, wholeView } from "../log/view.ts";
-import type { FactsReader, Ruler } from "../measure/message-facts.ts";
+import type { FactsReader } from "../measure/message-facts.ts";
 import type { Preamble } from "../measure/preamble.ts";
 import type { Target } from "../measure/target.ts";
 import type { AskAgain } from "../models/session-summariser.ts";
@@ -21,7 +20,8 @@ import {
   withTools,
   worthItsRoom,
 } from "../tools/own-tools-offer.ts";
-import { type BodyChanges, type Patch, type Rendering, renderView } from "./render.ts";
+import { type DrawnView, drawView } from "./drawn-view.ts";
+import type { BodyChanges, Patch, Rendering } from "./render.ts";
 
 export interface Draft {
   readonly turn: { readonly id: string; readonly at: number };
@@ -114,81 +114,34 @@ export async function sizeView(
     draft.tools.kind === "forced"
       ? draft.tools.list
       : await toolsOf(offerIn(draft), view, draft.measured);
-  const patches = renderView(view, draft.path, renderingOf(draft, { tools, lastWords }));
+  const drawing = {
+    path: draft.path,
+    rendering: renderingOf(draft, { tools, lastWords }),
+    ruler: draft.targets[0].ruler,
+  };
+  const { patches, removed, added } = await drawView(facts, view, drawing);
   const measured = withTools(draft.measured, count);
   if (patches.length === 0) return { view, patches, measured, ...draft.sum, tools };
-  const added = await learnAdded(facts, draft, patches);
-  const left = sumWithout(draft, patches);
   return {
     view,
     patches,
-    measured: withMessages(measured, draft, { left, added }),
-    bytes: added.reduce((all, message) => all + message.bytes, left.bytes),
-    media: added.reduce((all, message) => all + (message.media ?? 0), left.media),
+    measured: withMessages(measured, draft, { removed, added }),
+    bytes: draft.sum.bytes - removed.bytes + added.bytes,
+    media: draft.sum.media - removed.media + added.media,
     tools,
   };
-}
-
-const manyElements = 250;
-
-/** The facts of each message that the patches add. */
-async function learnAdded(
-  facts: Pick<FactsReader, "learn">,
-  { wire, targets: [target] }: Draft,
-  patches: readonly Patch[],
-): Promise<readonly LogMessage[]> {
-  const elements = patches.flatMap((patch) => patch.elements);
-  const known = elements.map((bytes) => learnedOf(bytes, wire, target.ruler));
-  const unknown = elements.filter((_, index) => known[index] === undefined);
-  // Reading these elements takes as long as writing them, which Plimsoll has just done. So let other work run first.
-  if (unknown.length > manyElements) await nextTurn();
-  const learned = unknown.length === 0 ? [] : await facts.learn(wire, unknown, target.ruler);
-  for (const [index, message] of learned.entries())
-    keepLearned(unknown[index], { wire, ruler: target.ruler.key, message });
-  const next = learned.values();
-  return known.flatMap((message) => message ?? next.next().value ?? []);
-}
-
-interface Learned {
-  readonly wire: Wire;
-  readonly ruler: string;
-  readonly message: LogMessage;
-}
-
-/** The facts about elements that stay in memory, because a later turn shows them again. */
-const learnedElements = new WeakMap<Uint8Array, Learned>();
-
-function learnedOf(bytes: Uint8Array, wire: Wire, ruler: Ruler): LogMessage | undefined {
-  const known = learnedElements.get(bytes);
-  return known?.wire === wire && known.ruler === ruler.key ? known.message : undefined;
-}
-
-/** A guess is not kept, because counting may work the next time. */
-function keepLearned(bytes: Uint8Array | undefined, learned: Learned): void {
-  if (bytes !== undefined && learned.message.isGuess !== true) learnedElements.set(bytes, learned);
-}
-
-/** The sum of the client's messages that the patches leave in place. */
-function sumWithout({ path, sum }: Draft, patches: readonly Patch[]): Sum {
-  let { tokens, bytes, media } = sum;
-  for (const { first, end } of patches) {
-    const removed = path.sumOf({ first, last: end - 1 });
-    tokens -= removed.tokens;
-    bytes -= removed.bytes;
-    media -= removed.media;
-  }
-  return { tokens, bytes, media };
 }
 
 function withMessages(
   { components }: Measurement,
   { sum }: Draft,
-  { left, added }: { readonly left: Sum; readonly added: readonly LogMessage[] },
+  { removed, added }: Pick<DrawnView, "removed" | "added">,
 ): Measurement {
   // System prompts inside the messages are counted separately and are not part of `sum`.
   const apart = components.conversation.tokens - sum.tokens;
-  const ofClient = { ...components.conversation, tokens: left.tokens + apart };
-  return measurement({ ...components, conversation: addCounts([ofClient, ...added]) });
+  const tokens = sum.tokens - removed.tokens + apart;
+  const conversation = addCounts([{ ...components.conversation, tokens }, added]);
+  return measurement({ ...components, conversation });
 }
 
 /**
@@ -215,7 +168,7 @@ export function renderingOf(
     ...(lastWords === undefined ? {} : { lastWords }),
     ...(isWithoutOwnTools && draft.tools.kind !== "unseen" ? { isWithoutOwnTools } : {}),
     ...(offer === undefined ? {} : { isNative: catalogue?.isNative === true }),
-    ...(catalogue === undefined ? {} : { isListed: (name: string) => catalogue.has(name) }),
+    ...(catalogue === undefined ? {} : { listed: catalogue }),
   };
 }
 

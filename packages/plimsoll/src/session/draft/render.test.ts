@@ -22,7 +22,7 @@ function conversation(messages: readonly object[], isKept: boolean): Conversatio
     bytesAt: (index) => encodeMessage({ ...messages[index] }),
     innerAt: () => undefined,
     mayCarryMark: () => false,
-    ...(isKept ? { keyAt: (index: number) => messages[index] } : {}),
+    ...(isKept ? { keys: messages } : {}),
   };
 }
 

@@ -50,10 +50,10 @@ export interface Rendering {
   /** Whether the provider defers tools itself. If undefined, searches in the provider's own form stay as the model made them. */
   readonly isNative?: boolean;
   /**
-   * Whether a tool is in the request's tool list. A provider that defers tools itself requires that the list contains every tool
-   * that a search result names.
+   * The names of the request's tools. A provider that defers tools itself requires that this list contains every tool that a
+   * search result names.
    */
-  readonly isListed?: (name: string) => boolean;
+  readonly listed?: { readonly has: (name: string) => boolean };
 }
 
 const encoder = new TextEncoder();
@@ -143,9 +143,10 @@ const namedIn = new WeakMap<Uint8Array, readonly string[]>();
 function withListed(
   { tools: { deferral } }: Wire,
   message: Uint8Array,
-  isListed: Rendering["isListed"],
+  listed: Rendering["listed"],
 ): Uint8Array {
-  if (deferral?.named === undefined || isListed === undefined) return message;
+  if (deferral?.named === undefined || listed === undefined) return message;
+  const isListed = (name: string): boolean => listed.has(name);
   const names = namedIn.get(message) ?? deferral.named(decodeMessage(message));
   namedIn.set(message, names);
   if (names.every(isListed)) return message;
@@ -192,7 +193,7 @@ class Canvas {
   /** Contract: called before everything else, and once for each message. */
   replace(index: number, replacements: readonly Replacement[]): void {
     const { wire } = this.#rendering;
-    const key = this.#conversation.keyAt?.(index);
+    const key = this.#conversation.keys?.[index];
     const known = key && rendered.get(key);
     if (known?.wire === wire && isSame(known.replacements, replacements)) {
       this.#changed.set(index, known.bytes);
@@ -253,10 +254,9 @@ class Canvas {
    */
   expand({ first, last, inner, isInPieces }: Expansion, isSearched: boolean): void {
     const innerMessages = inner.flatMap((seq) => this.#conversation.innerAt(seq) ?? []);
-    const { wire } = this.#rendering;
-    const { isListed } = this.#rendering;
+    const { wire, listed } = this.#rendering;
     const elements = innerMessages.map((bytes) =>
-      isSearched ? withListed(wire, bytes, isListed) : withoutSearch(wire, bytes),
+      isSearched ? withListed(wire, bytes, listed) : withoutSearch(wire, bytes),
     );
     const final = elements.at(-1);
     if (elements.length !== inner.length || final === undefined) return;

@@ -111,7 +111,7 @@ function pathIn(
     messages,
     sumsBefore,
     bytesAt: (index) => encodeMessage(sentMessages[index] ?? {}),
-    keyAt: (index) => sentMessages[index],
+    keys: sentMessages,
     load,
     mayCarryMark: () => state.hasMarks,
   });

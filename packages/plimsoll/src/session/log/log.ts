@@ -125,6 +125,8 @@ export interface KnownView {
   readonly length: number;
   /** The last message on this path that is the anchor of an edit. */
   readonly deepest: { readonly index: number; readonly chain: string };
+  /** The greatest index of an anchor on any path. Infinite if the path of an anchor is not known. */
+  readonly farthest: number;
 }
 
 /** Hashes that identify an answer, even if its client spells it differently or sends it back in pieces. */

@@ -46,7 +46,7 @@ export interface PathSource {
   readonly links: readonly Link[];
   readonly messages: readonly PathMessage[];
   readonly bytesAt: (index: number) => Uint8Array;
-  readonly keyAt?: Conversation["keyAt"];
+  readonly keys?: Conversation["keys"];
   readonly contentAt?: Path["contentAt"];
   readonly load?: Path["load"];
   readonly mayCarryMark?: Conversation["mayCarryMark"];
@@ -62,7 +62,7 @@ export function pathOf(source: PathSource): Path {
     ...(source.branch === undefined ? {} : { branch: source.branch }),
     length: messages.length,
     bytesAt,
-    ...(source.keyAt === undefined ? {} : { keyAt: source.keyAt }),
+    ...(source.keys === undefined ? {} : { keys: source.keys }),
     contentAt: source.contentAt ?? bytesAt,
     load: source.load ?? loaded,
     innerAt: (seq) => log.inner.get(seq),
@@ -223,7 +223,7 @@ export function viewOf(log: SessionLog, branch: BranchState, path: Path): View {
     known.length <= path.length &&
     branch.memory.rewritten === undefined &&
     path.chainAt(known.deepest.index) === known.deepest.chain &&
-    !hasWaiting(log, known.length, path.length);
+    (known.farthest < known.length || !hasWaiting(log, known.length, path.length));
   if (isKnown) return known.view;
   const indexOf = indexOn(path, log);
   const view = foldView(indexOf, log.edits);
@@ -232,6 +232,7 @@ export function viewOf(log: SessionLog, branch: BranchState, path: Path): View {
     edits: log.edits.length,
     length: path.length,
     deepest: deepestOf(log, indexOf),
+    farthest: farthestIn(log),
   };
   return view;
 }
@@ -245,6 +246,15 @@ export function viewWith(log: SessionLog, path: Path, edits: readonly Edit[]): V
 function hasWaiting(log: SessionLog, before: number, now: number): boolean {
   if (before === now) return false;
   return log.edits.some(({ anchor }) => (log.indexByChain.get(anchor) ?? 0) >= before);
+}
+
+/** The greatest index at which an edit is anchored, on any path. */
+function farthestIn({ edits, indexByChain }: SessionLog): number {
+  return edits.reduce(
+    (farthest, { anchor }) =>
+      Math.max(farthest, indexByChain.get(anchor) ?? Number.POSITIVE_INFINITY),
+    -1,
+  );
 }
 
 function deepestOf(log: SessionLog, indexOf: IndexOf): { index: number; chain: string } {
@@ -339,10 +349,10 @@ export interface Conversation {
   readonly length: number;
   bytesAt(index: number): Uint8Array;
   /**
-   * An object that stays the same as long as the message has the same bytes, so that what was made of the message can be kept.
-   * Undefined if there is no such object.
+   * For each message an object that stays the same as long as the message has the same bytes, so that what was made of the message
+   * can be kept. The list may grow at its end, but does not change otherwise. Undefined if there are no such objects.
    */
-  readonly keyAt?: (index: number) => object | undefined;
+  readonly keys?: readonly object[];
   /** A message of an inner round, by its number in the log. */
   innerAt(seq: number): Uint8Array | undefined;
   /**

@@ -169,17 +169,24 @@ export function madeSince(edits: readonly Edit[], to: number): readonly number[]
 }
 
 /** Number of active edits. Lookups do not count, because they are part of the conversation. */
-export function countOfEdits({ edits }: Pick<View, "edits">): number {
-  return edits.filter(({ action }) => action.kind !== "expand").length;
+export function countOfEdits(view: Pick<View, "edits">): number {
+  return markOf(view).edits;
 }
 
 /**
  * Identifies a view by its edits. Lookups are ignored, because they are part of the conversation and not a decision of Plimsoll.
  */
-export function markOf(view: Pick<View, "edits">): ViewMark {
-  const last = view.edits.findLast(({ action }) => action.kind !== "expand")?.seq ?? 0;
-  return { edits: countOfEdits(view), last };
+export function markOf({ edits }: Pick<View, "edits">): ViewMark {
+  const known = marks.get(edits);
+  if (known !== undefined) return known;
+  const own = edits.filter(({ action }) => action.kind !== "expand");
+  const mark = { edits: own.length, last: own.at(-1)?.seq ?? 0 };
+  marks.set(edits, mark);
+  return mark;
 }
+
+/** Lists of edits never change, so each is looked through once. */
+const marks = new WeakMap<readonly Edit[], ViewMark>();
 
 /**
  * Folds the edits of a session into the view of one path.

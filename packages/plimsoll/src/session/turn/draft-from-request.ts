@@ -102,7 +102,7 @@ export function pathOfRequest(
     messages,
     bytesAt,
     // What is known about a message stays the same object as long as requests begin with the same bytes.
-    keyAt: (index) => (index < serverSideCount ? undefined : messages[index]),
+    ...(serverSideCount === 0 ? { keys: messages } : {}),
     contentAt: (index) => serverSide.at(index) ?? bytesAt(index),
     load: async () => {
       await loadInner(store, log);
