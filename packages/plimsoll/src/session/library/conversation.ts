@@ -69,9 +69,9 @@ export function lastAnswer({
   wire,
 }: Pick<SessionState, "sentMessages" | "wire">): readonly Message[] {
   const answer: Message[] = [];
-  for (const json of wire === undefined ? [] : sentMessages.toReversed()) {
-    const message = wire?.messages.decode(json);
-    if (message?.role !== "assistant") break;
+  for (let index = sentMessages.length - 1; wire !== undefined && index >= 0; index--) {
+    const message = wire.messages.decode(sentMessages[index] ?? {});
+    if (message.role !== "assistant") break;
     answer.unshift(message);
   }
   return answer;

@@ -8,8 +8,16 @@ export async function loadInner(
   store: Pick<Store, "bodies">,
   log: Pick<SessionLog, "record" | "edits" | "inner">,
 ): Promise<void> {
-  const needed = log.edits.flatMap(({ action }) => (action.kind === "expand" ? action.inner : []));
-  const missing = needed.filter((seq) => !log.inner.has(seq));
-  if (missing.length === 0) return;
+  const { edits, inner } = log;
+  if (complete.get(inner) === edits.length) return;
+  const needed = edits.flatMap(({ action }) => (action.kind === "expand" ? action.inner : []));
+  const missing = needed.filter((seq) => !inner.has(seq));
+  if (missing.length === 0) {
+    complete.set(inner, edits.length);
+    return;
+  }
   for (const [seq, bytes] of await store.bodies(log.record.id, missing)) log.inner.set(seq, bytes);
 }
+
+/** The number of edits of which all messages are loaded. Most turns make no edit, so they need not look through all edits. */
+const complete = new WeakMap<SessionLog["inner"], number>();
