@@ -66,7 +66,7 @@ const gapTokens = { usual: 15, brief: 9, talk: 3 };
 /** Share of the room for sentences that say what happened where messages are left out. */
 const rangesShare = { usual: 0.08, brief: 0.05 };
 /** The sentence about the newest call, if it had to go, may take this share. */
-const newestShare = 0.22;
+const newestShare = 0.25;
 
 /** A finished excerpt as plain data, so that another thread can make it. */
 export interface MadeExcerpt {

@@ -4,7 +4,7 @@ import type { Message, Part } from "../../message/message.ts";
 import type { VisibleConversation, VisibleMessage } from "../../message/strategy.ts";
 import { cutTexts, markTexts } from "../../text/for-models.ts";
 import { isTalk } from "../relevance/task.ts";
-import { type Act, happeningIn, happeningLengths, lastHappening } from "../story/acts.ts";
+import { type Act, happeningIn, happeningLengths, lastHappening, reportLengths } from "../story/acts.ts";
 import type { LaterChange } from "../story/changed-later.ts";
 import { fixedUnits } from "../units/fixed-units.ts";
 import { headLength } from "../units/head.ts";
@@ -243,8 +243,8 @@ function wordsFor(
   const own = acts.filter(({ message }) => range.first <= message && message <= range.last);
   if (own.length === 0) return "";
   if (range.last === messages.length - 1) {
-    const last = lastHappening(own);
-    return costOf(last) <= room.newest ? last : "";
+    const texts = reportLengths.map((longest) => lastHappening(own, longest));
+    return texts.find((text) => costOf(text) <= room.newest) ?? "";
   }
   const [long = "", short = ""] = happeningLengths.map((longest) => happeningIn(own, longest));
   if (costOf(long) <= room.left) {

@@ -135,14 +135,18 @@ function objectOf(act: Act): string {
   return hasFailed(act) ? storyTexts.failedCall(object, "") : object;
 }
 
-const longestReport = 120;
+/** Maximum numbers of characters of an error, for much and for little room. */
+export const reportLengths = [120, 50, 0] as const;
 
 /** The last of some calls, with the error that it reported. */
-export function lastHappening(acts: readonly Act[]): string {
+export function lastHappening(
+  acts: readonly Act[],
+  longest: (typeof reportLengths)[number] = reportLengths[0],
+): string {
   const last = acts.at(-1);
   if (last === undefined) return "";
   const { deed, error } = last;
-  const report = error === undefined ? "" : quoted(shortened(error, longestReport));
+  const report = error === undefined || longest === 0 ? "" : quoted(shortened(error, longest));
   const object = hasFailed(last) ? storyTexts.failedCall(deed.object, report) : deed.object;
   return storyTexts.changed(deed.verb, [last.isRefused ? objectOf(last) : object]);
 }

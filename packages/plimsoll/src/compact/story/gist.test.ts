@@ -47,6 +47,7 @@ test.each([
   ],
   ["- one\n- two\nBoth parts of the loader are mended.", "Both parts of the loader are mended."],
   ["Here is what I found: - a", "Here is what I found: - a"],
+  ["The fault is on line 28.", "The fault is on line 28."],
 ])("the outcome is the sentence that says what came of it: %s", (text, outcome) => {
   expect(outcomeGistOf(text, 120)).toBe(outcome);
 });

@@ -110,8 +110,8 @@ function gistFrom(sentences: readonly string[], from: number, longest: number): 
   let gist = sentences[from] ?? "";
   for (let next = from + 1; next < sentences.length && announces(gist, longest); next++)
     gist = `${gist} ${sentences[next]}`;
-  const whole = shortened(gist, longest).replace(bareMarker, "");
-  return whole === gist ? whole : `${whole} …`;
+  const whole = shortened(gist, longest);
+  return whole === gist ? whole : `${whole.replace(bareMarker, "")} …`;
 }
 
 /** The marker of a list item whose words did not fit. */
