@@ -1,27 +1,32 @@
 /** Stores bytes compressed, if that saves space, and checks them against their hash on every read. */
 
 import { hash } from "node:crypto";
-import { setImmediate as nextTurn } from "node:timers/promises";
 import { promisify } from "node:util";
 import {
-  deflateRawSync,
   inflateRawSync,
   zstdCompress,
+  zstdCompressSync,
   zstdDecompress,
   zstdDecompressSync,
 } from "node:zlib";
 import { PlimsollError } from "../message/error.ts";
+import { createPacer } from "../workers/pacer.ts";
 import type { StoredBody } from "./store.ts";
 
 const compress = promisify(zstdCompress);
 const decompress = promisify(zstdDecompress);
 
 /** Below this size, compressing takes more time than writing the bytes to disk. */
-const deflateFromBytes = 1024;
-/** From this size on, a thread compresses the bytes. */
-const compressFromBytes = 4096;
-/** Settings for small bodies. Setting up zlib's default buffers would take longer than compressing. */
-const smallSettings = { windowBits: 12, memLevel: 6, chunkSize: compressFromBytes } as const;
+const compressFromBytes = 1024;
+/**
+ * From this size on, a thread compresses the bytes. Handing smaller ones to a thread would take longer than compressing them, which
+ * takes about 0.05 ms for a few kilobytes.
+ */
+const threadFromBytes = 32 * 1024;
+/** Stores of earlier versions have small bodies in this form. No such body is larger. */
+const deflatedBytesMax = 4096;
+/** In one turn of the event loop, so many bytes are compressed. That takes a few milliseconds. */
+const pacer = createPacer({ costPerTurn: 128 * 1024 });
 /** Maximum size of a stored body. No body is larger, because the limit for requests is 256 MiB. */
 const maxBodyBytes = 512 * 1024 * 1024;
 /**
@@ -32,24 +37,17 @@ const atOnce = { packedBytes: 32 * 1024, bytes: 256 * 1024 } as const;
 
 /** Contract: never rejects. Bytes that cannot be compressed are kept as they are. */
 export async function packBody(bytes: Uint8Array): Promise<StoredBody> {
-  if (bytes.length < deflateFromBytes) return { codec: "raw", bytes: ownBytes(bytes) };
-  if (bytes.length < compressFromBytes) {
-    // Lets the caller continue first. The bytes need not be compressed before the turn ends.
-    await nextTurn();
-    return packSmall(bytes);
-  }
-  const packed = await compress(bytes).catch(() => bytes);
-  return {
-    codec: packed.length < bytes.length ? "zstd" : "raw",
-    bytes: ownBytes(packed.length < bytes.length ? packed : bytes),
-  };
+  if (bytes.length < compressFromBytes) return { codec: "raw", bytes: ownBytes(bytes) };
+  if (bytes.length >= threadFromBytes)
+    return smallerOf(bytes, await compress(bytes).catch(() => bytes));
+  // Lets the caller continue first. The bytes need not be compressed before the turn ends.
+  await pacer.passLater(bytes.length);
+  return smallerOf(bytes, zstdCompressSync(bytes));
 }
 
-/** Runs in this thread, because handing the bytes to another thread would take longer. */
-function packSmall(bytes: Uint8Array): StoredBody {
-  const packed = deflateRawSync(bytes, smallSettings);
+function smallerOf(bytes: Uint8Array, packed: Uint8Array): StoredBody {
   return packed.length < bytes.length
-    ? { codec: "deflate", bytes: ownBytes(packed) }
+    ? { codec: "zstd", bytes: ownBytes(packed) }
     : { codec: "raw", bytes: ownBytes(bytes) };
 }
 
@@ -88,7 +86,7 @@ async function unpack(stored: StoredBody): Promise<Uint8Array | undefined> {
   if (stored.codec === "raw") return stored.bytes;
   try {
     if (stored.codec === "deflate")
-      return inflateRawSync(stored.bytes, { maxOutputLength: compressFromBytes });
+      return inflateRawSync(stored.bytes, { maxOutputLength: deflatedBytesMax });
     const small = unpackAtOnce(stored.bytes);
     if (small !== undefined) return small;
     return await decompress(stored.bytes, { maxOutputLength: maxBodyBytes });

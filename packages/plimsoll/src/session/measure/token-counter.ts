@@ -6,6 +6,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Worker } from "node:worker_threads";
 import { BoundedMap } from "../../bounds/bounded-map.ts";
 import { type Count, loadTokenizer, type Tokenizer } from "../../budget/tokenizer.ts";
+import { createPacer, type Pacer } from "../../workers/pacer.ts";
 import { createCountQueue } from "./count-queue.ts";
 
 export interface TokenCounterOptions {
@@ -50,7 +51,10 @@ const textsPerStep = 512;
 export function createTokenCounter(options: TokenCounterOptions = {}): SessionTokenCounter {
   const workerThresholdChars = options.workerThresholdChars ?? 16_384;
   const cache = new BoundedMap<string, Count>({ entries: options.cacheEntries ?? 65_536 });
-  const mainThread = createMainThread(options.backlogCharsMax ?? 131_072);
+  const mainThread = createPacer({
+    costPerTurn,
+    backlogMax: options.backlogCharsMax ?? 131_072,
+  });
   const load = createLoader();
   const queue = createCountQueue({
     timeoutMs: options.jobTimeoutMs ?? 20_000,
@@ -152,59 +156,15 @@ async function readJson(path: string): Promise<unknown> {
   return JSON.parse(await readFile(path, "utf8"));
 }
 
-interface MainThread {
-  hasRoom(cost: number): boolean;
-  /**
-   * Waits until work of this cost may start. Returns undefined if it may start now. Work starts in the order of the calls, with
-   * about `costPerTurn` in each turn of the event loop.
-   */
-  pass(cost: number): Promise<void> | undefined;
-}
-
 /** Maximum cost of the work in one turn of the event loop. Even the slowest text of this cost takes only about 10 ms. */
 const costPerTurn = 32_768;
-
-function createMainThread(backlogMax: number): MainThread {
-  const waiting: { readonly cost: number; readonly go: () => void }[] = [];
-  let backlog = 0;
-  let spent = 0;
-
-  const isFree = (cost: number): boolean => spent === 0 || spent + cost <= costPerTurn;
-  const spend = (cost: number): void => {
-    if (spent === 0) setImmediate(startTurn);
-    spent += cost;
-  };
-  const startTurn = (): void => {
-    spent = 0;
-    const over = waiting.findIndex(({ cost }) => {
-      if (!isFree(cost)) return true;
-      spend(cost);
-      return false;
-    });
-    for (const { cost, go } of waiting.splice(0, over < 0 ? waiting.length : over)) {
-      backlog -= cost;
-      go();
-    }
-  };
-  return {
-    hasRoom: (cost) => backlog + cost <= backlogMax,
-    pass: (cost) => {
-      if (waiting.length === 0 && isFree(cost)) {
-        spend(cost);
-        return undefined;
-      }
-      backlog += cost;
-      return new Promise((go) => waiting.push({ cost, go }));
-    },
-  };
-}
 
 /** Longer texts are hashed in steps of this many characters. */
 const hashStepChars = 1_048_576;
 /** The cost of hashing, per text and per character, in the same unit as the cost of counting. */
 const hashCost = { text: 32, character: 1 / 32 };
 
-async function contentKey(text: string, mainThread: MainThread): Promise<string> {
+async function contentKey(text: string, mainThread: Pacer): Promise<string> {
   if (text.length <= hashStepChars) {
     await mainThread.pass(hashCost.text + text.length * hashCost.character);
     return shortContentKey(text);
