@@ -8,7 +8,7 @@ import type { Message } from "./message.ts";
 import { costPerStep, inSteps, Steps } from "./steps.ts";
 
 const count = (text: string): number => Math.ceil(text.length / 4);
-const tight = { limitTokens: 10, tokens: 5, floorTokens: 0 };
+const tight = { limitTokens: 10, tokens: 100_000, floorTokens: 0 };
 
 function talkWith(text: string): readonly Message[] {
   const call = (id: string): Message => ({

@@ -33,7 +33,7 @@ export function inSteps<T>(work: InSteps<T>, pause: Pause | undefined): T | Prom
   return pause === undefined ? allAtOnce(work) : stepByStep(work, pause);
 }
 
-function allAtOnce<T>(work: InSteps<T>): T {
+export function allAtOnce<T>(work: InSteps<T>): T {
   for (;;) {
     const { done, value } = work.next();
     if (done === true) return value;

@@ -2,6 +2,7 @@
 
 import { isLogLine, shareOfLines } from "../text/log-lines.ts";
 import { type Message, messageText, type Part } from "./message.ts";
+import { allAtOnce, type InSteps, Steps } from "./steps.ts";
 import { mergedTag, type Priority, type TagInForce, type UnitType } from "./tag.ts";
 
 export type { Priority, UnitType } from "./tag.ts";
@@ -39,6 +40,18 @@ export function splitUnits(
   areas: readonly PriorityArea[] = [],
   tags: readonly (TagInForce | undefined)[] = [],
 ): readonly Unit[] {
+  return allAtOnce(unitsInSteps(messages, areas, tags));
+}
+
+/** About as many lines could be read in the time that one unit takes, whatever its length. */
+const costOfUnit = 16;
+
+export function* unitsInSteps(
+  messages: readonly Message[],
+  areas: readonly PriorityArea[] = [],
+  tags: readonly (TagInForce | undefined)[] = [],
+): InSteps<readonly Unit[]> {
+  const steps = new Steps();
   const units: Unit[] = [];
   const answers = findAnswers(messages);
   let first = 0;
@@ -58,6 +71,7 @@ export function splitUnits(
       isExchange: own.some((message) => callIds(message).length > 0),
     });
     first = last + 1;
+    if (steps.isOver(costOfUnit)) yield;
   }
   return units;
 }

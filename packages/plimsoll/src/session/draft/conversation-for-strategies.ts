@@ -3,9 +3,10 @@
 import { setImmediate as nextTick } from "node:timers/promises";
 import { headLength } from "../../compact/units/head.ts";
 import type { Message } from "../../message/message.ts";
+import { inSteps } from "../../message/steps.ts";
 import type { OwnEffects, VisibleConversation, VisibleMessage } from "../../message/strategy.ts";
 import { tagsOf } from "../../message/tag.ts";
-import { type PriorityArea, splitUnits, type Unit } from "../../message/unit.ts";
+import { type PriorityArea, type Unit, unitsInSteps } from "../../message/unit.ts";
 import { ownToolsBeside } from "../../offload/own-tools.ts";
 import { parseJson } from "../../wire/format/slices.ts";
 import type { Wire } from "../../wire/format/wire.ts";
@@ -33,6 +34,9 @@ interface SeeingWorld {
   readonly hasArchive?: boolean;
 }
 
+/** The newest reading of each draft. The strategies of a chain often read the same view, one after the other. */
+const lastRead = new WeakMap<Draft, { readonly sized: Sized; readonly input: StrategyInput }>();
+
 /**
  * The messages that the model would see, in neutral form. Plimsoll's own texts are left out. A notice inside a message must not
  * make that message look like one from the user.
@@ -42,16 +46,27 @@ export async function readVisible(
   draft: Draft,
   sized: Sized,
 ): Promise<StrategyInput> {
+  const known = lastRead.get(draft);
+  if (known?.sized === sized) return known.input;
+  const input = await readAnew(world, draft, sized);
+  lastRead.set(draft, { sized, input });
+  return input;
+}
+
+async function readAnew(world: SeeingWorld, draft: Draft, sized: Sized): Promise<StrategyInput> {
   const shortened = await shortenedIn(world.facts, draft, sized.view);
   const { pathIndexes, messages } = await visibleMessages(draft, sized.view, shortened);
   const tags = tagsOf(
     draft.log.memory.tags,
     pathIndexes.map((index) => draft.path.seqAt(index)),
   );
-  const split = splitUnits(
-    messages.map(({ message }) => message),
-    world.areas,
-    tags,
+  const split = await inSteps(
+    unitsInSteps(
+      messages.map(({ message }) => message),
+      world.areas,
+      tags,
+    ),
+    () => nextTick(),
   );
   const units = compared(split, headLength({ messages }));
   const conversation: VisibleConversation = {

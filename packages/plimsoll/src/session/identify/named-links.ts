@@ -32,7 +32,7 @@ export function linksIn(
   let link = named.at(-1) ?? rootLink(log.record.wire);
   for (const message of messages.slice(named.length)) {
     const index = named.length;
-    const own = link === links[index - 1] ? links[index] : undefined;
+    const own = index === 0 || link === links[index - 1] ? links[index] : undefined;
     link = linkIn(log, link, message, own);
     named.push(link);
   }

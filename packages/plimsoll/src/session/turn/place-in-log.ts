@@ -1,5 +1,6 @@
 /** Finds the session and branch of a request and appends its new messages to the log. */
 
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { PlimsollError } from "../../message/error.ts";
 import type { NodeRecord, Store } from "../../store/store.ts";
 import type { SessionCache } from "../identify/find-session.ts";
@@ -15,6 +16,7 @@ import { bringsAnswers, recallAnswers } from "../identify/recall-answers.ts";
 import { type WholeConversation, wholeConversation } from "../identify/server-side-history.ts";
 import { keepSpellings } from "../identify/spellings.ts";
 import {
+  type Appending,
   announceSession,
   appendMessages,
   type MessageToAppend,
@@ -85,7 +87,7 @@ async function place(world: PlacingWorld, read: ReadRequest, placing: Placing): 
   const { branch, found, named } = position;
   const left = leftBy(position);
   const added = messagesBehind(read, placing, position);
-  const tip = append(position, added, {
+  const tip = await append(position, added, {
     turn: placing.turn,
     left,
     priority: read.incoming.priority,
@@ -106,8 +108,11 @@ async function place(world: PlacingWorld, read: ReadRequest, placing: Placing): 
   };
 }
 
+/** So many messages are appended before other work may run. */
+const messagesPerStep = 1000;
+
 /** Appends the new messages, moves the tip of the branch to the last one, and notes that a turn is under way. */
-function append(
+async function append(
   position: Position,
   added: readonly MessageToAppend[],
   {
@@ -118,9 +123,9 @@ function append(
     readonly left: readonly NodeRecord[];
     readonly priority: Incoming["priority"] | undefined;
   },
-): Tip {
+): Promise<Tip> {
   const { log, branch } = position;
-  const tip = appendMessages(log, knownTip(position), added, {
+  const appending: Appending = {
     turn: turn.id,
     branch: branch.record.id,
     source: "request",
@@ -128,9 +133,14 @@ function append(
     at: turn.at,
     left: leftBehind(left),
     priority,
-  });
-  moveTip(branch, tip.seq);
+  };
+  let tip = knownTip(position);
   branch.inFlight++;
+  for (let at = 0; at < added.length; at += messagesPerStep) {
+    if (at > 0) await nextTurn();
+    tip = appendMessages(log, tip, added.slice(at, at + messagesPerStep), appending);
+  }
+  moveTip(branch, tip.seq);
   return tip;
 }
 

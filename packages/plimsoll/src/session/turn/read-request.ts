@@ -38,6 +38,8 @@ export interface ReadRequest {
 }
 
 const largeBytes = 1024 * 1024;
+/** So many new messages are learned before other work may run. */
+const messagesPerStep = 1000;
 
 export async function readRequest(world: ReaderWorld, given: Incoming): Promise<ReadRequest> {
   const { wire, body } = given;
@@ -90,9 +92,14 @@ async function learnMessages(
 ): Promise<Pick<ReadRequest, "messages" | "links">> {
   const { wire, body } = incoming;
   const known = recalled.rulerKey === ruler.key ? recalled.messages : [];
-  const added = await facts.learn(wire, bytes.slice(known.length), ruler);
-  const messages = [...known, ...added];
-  const links = extendLinks(wire.name, recalled.links.slice(0, known.length), messages);
+  const messages = [...known];
+  let links: readonly Link[] = recalled.links.slice(0, known.length);
+  while (messages.length < bytes.length) {
+    const step = bytes.slice(messages.length, messages.length + messagesPerStep);
+    messages.push(...(await facts.learn(wire, step, ruler)));
+    links = extendLinks(wire.name, links, messages);
+    if (messages.length < bytes.length) await nextTurn();
+  }
   const read = { body, slices: recalled.slices, rulerKey: ruler.key, messages, links };
   if (!isGuessed(messages)) prefixes.remember(memoryKeyOf(incoming), read);
   return { messages, links };
