@@ -6,17 +6,15 @@
 import { chooseGreedily } from "../../search/greedy.ts";
 import type { ChoiceTask, PieceName } from "./choice-task.ts";
 import type { Frame, Piece } from "./json-pieces.ts";
+import { type ChoiceState, promisingPieces, worthAgain } from "./promising-pieces.ts";
 import { isBlank } from "./text-pieces.ts";
 
-/** Share of its weight that a mention still has if another kept piece already contains the mention. */
-const worthAgain = 0.005;
 /** Tokens of a mark between two kept pieces. */
 const markTokens = 6;
 /** A hole in a text, and a gap between messages, count as this many times their tokens: a view with few of them reads better. */
 const dislikeOfHoles = 2;
 /** A hole of at most this many lines is not worth its mark, so its lines are kept too. */
 const smallestHole = 3;
-
 interface Option {
   readonly slot: number;
   /** Undefined if the option keeps only the texts that stay with the unit. */
@@ -41,7 +39,7 @@ interface Addition extends Pick {
   readonly marks: number;
 }
 
-export class Choice {
+export class Choice implements ChoiceState {
   readonly #task: ChoiceTask;
   readonly #kept: readonly Uint8Array[];
   readonly #isOpen: Uint8Array;
@@ -81,6 +79,11 @@ export class Choice {
     if (this.isOpen(unit)) return;
     this.#setOpen(unit, 1);
     for (const [slot, piece] of this.#staying(unit)) this.keep(slot, piece);
+  }
+
+  /** Whether a kept piece contains the mention. */
+  isCovered(mention: number): boolean {
+    return (this.#covered[mention] ?? 0) > 0;
   }
 
   /** Tokens of the pieces of a text that are not kept. */
@@ -197,7 +200,9 @@ export class Choice {
     const before = this.#picks.length;
     if (left <= 0) return "nothing";
     chooseGreedily(
-      [...this.#task.slots.keys()].flatMap((slot) => this.#offers(slot)),
+      promisingPieces(this.#task, this, room).flatMap(({ slot, piece }) =>
+        this.#wanted(slot, piece),
+      ),
       {
         worth,
         isEarlier,
@@ -290,12 +295,6 @@ export class Choice {
       const pieces = isExact ? (textPieces?.pieces.keys() ?? []) : (least ?? []);
       for (const piece of pieces) yield [slot, piece];
     }
-  }
-
-  #offers(slot: number): readonly Option[] {
-    const { textPieces, isExact } = this.#task.slots[slot] ?? { isExact: false };
-    if (isExact) return this.#wanted(slot, undefined);
-    return [...(textPieces?.pieces.keys() ?? [])].flatMap((piece) => this.#wanted(slot, piece));
   }
 
   /** The option of keeping this piece. Empty if the piece contains nothing new. */

@@ -4,7 +4,13 @@ import type { Message, Part } from "../../message/message.ts";
 import type { VisibleConversation, VisibleMessage } from "../../message/strategy.ts";
 import { cutTexts, markTexts } from "../../text/for-models.ts";
 import { isTalk } from "../relevance/task.ts";
-import { type Act, happeningIn, happeningLengths, lastHappening, reportLengths } from "../story/acts.ts";
+import {
+  type Act,
+  happeningIn,
+  happeningLengths,
+  lastHappening,
+  reportLengths,
+} from "../story/acts.ts";
 import type { LaterChange } from "../story/changed-later.ts";
 import { fixedUnits } from "../units/fixed-units.ts";
 import { headLength } from "../units/head.ts";
@@ -204,14 +210,14 @@ function withWords(
   conversation: VisibleConversation,
   { acts, tokens, newest, isBrief }: RangeWords,
 ): readonly GoneRange[] {
-  const sized = ranges.map((range) => ({ range, size: tokensIn(conversation, range) }));
+  const sized = ranges.map((range) => ({
+    range,
+    size: tokensIn(conversation, range),
+    rank: Number(hasEffect(range, acts)),
+  }));
   const texts = new Map<TruncationRange, string>();
   const room: RangeRoom = { left: tokens, brief: isBrief ? 0 : tokens * briefShare, newest };
-  const byWorth = sized.toSorted(
-    (one, other) =>
-      Number(hasEffect(other.range, acts)) - Number(hasEffect(one.range, acts)) ||
-      other.size - one.size,
-  );
+  const byWorth = sized.toSorted((one, other) => other.rank - one.rank || other.size - one.size);
   const least = isTalk(conversation) ? shortTalkGap : 0;
   for (const { range, size } of byWorth) {
     const what = wordsFor(conversation, range, { acts, room });
@@ -240,17 +246,19 @@ function wordsFor(
   range: TruncationRange,
   { acts, room }: { readonly acts: readonly Act[]; readonly room: RangeRoom },
 ): string {
-  const own = acts.filter(({ message }) => range.first <= message && message <= range.last);
+  const own = actsIn(range, acts);
   if (own.length === 0) return "";
   if (range.last === messages.length - 1) {
     const texts = reportLengths.map((longest) => lastHappening(own, longest));
     return texts.find((text) => costOf(text) <= room.newest) ?? "";
   }
-  const [long = "", short = ""] = happeningLengths.map((longest) => happeningIn(own, longest));
+  const [longest, shorter] = happeningLengths;
+  const long = happeningIn(own, longest);
   if (costOf(long) <= room.left) {
     room.left -= costOf(long);
     return long;
   }
+  const short = happeningIn(own, shorter);
   if (costOf(short) > room.brief) return "";
   room.brief -= costOf(short);
   return short;
@@ -265,8 +273,23 @@ const markTokens = 16;
 /** When the sentences have used up their room, shorter ones may take this share of it. */
 const briefShare = 0.5;
 
-function hasEffect({ first, last }: TruncationRange, acts: readonly Act[]): boolean {
-  return acts.some(({ message, deed }) => deed.isEffect && first <= message && message <= last);
+function hasEffect(range: TruncationRange, acts: readonly Act[]): boolean {
+  return actsIn(range, acts).some(({ deed }) => deed.isEffect);
+}
+
+/** The calls in a range. Acts are in the order of their messages. */
+function actsIn({ first, last }: TruncationRange, acts: readonly Act[]): readonly Act[] {
+  return acts.slice(firstActFrom(first, acts), firstActFrom(last + 1, acts));
+}
+
+function firstActFrom(message: number, acts: readonly Act[]): number {
+  let [from, to] = [0, acts.length];
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    if ((acts[middle]?.message ?? 0) < message) from = middle + 1;
+    else to = middle;
+  }
+  return from;
 }
 
 /**

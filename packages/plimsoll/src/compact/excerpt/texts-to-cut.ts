@@ -50,6 +50,11 @@ const messageTokens = 4;
 const shortestText = 10;
 /** An estimate may be off by this factor. */
 const surely = 1.2;
+/**
+ * Results and calls are read back to this many times the room, and back to at least this many tokens. Older ones hardly ever stay,
+ * and reading millions of tokens takes seconds.
+ */
+const near = { timesRoom: 4, tokens: 200_000 };
 /** A text that the agent wrote anew later is worth this share of what it would be worth otherwise. */
 const rewrittenWorth = 0.2;
 /** The agent's conclusions say more than the output that they are drawn from, so its words are worth this many times as much. */
@@ -101,14 +106,13 @@ interface Texts extends Utterances {
 }
 
 /** Every text, cut into pieces, and the order in which the texts were said. */
-export function readTexts(
-  conversation: VisibleConversation,
-  reading: Omit<SlotReading, "roomTokens">,
-): Texts {
+export function readTexts(conversation: VisibleConversation, reading: SlotReading): Texts {
   const calls = new Map<string, AnsweredCall>();
   const changes = changedLater(reading.acts);
   const isOnlyTalk = isTalk(conversation);
+  const isFar = farMessages(conversation, reading);
   const texts = conversation.messages.flatMap((visible, index) => {
+    if (isFar[index] === 1) return [];
     const { message } = visible.original ?? visible;
     for (const part of message.parts)
       if (part.kind === "tool-call")
@@ -119,6 +123,25 @@ export function readTexts(
   for (const { tokens, original } of conversation.messages)
     startOf.push((startOf.at(-1) ?? 0) + (original?.tokens ?? tokens));
   return { texts, ...utterancesOf(texts), frame: { startOf, headLength: reading.headLength } };
+}
+
+/**
+ * The messages of exchanges that are so old that they are not read: they go, or they stay whole if something else keeps them. What
+ * the user said, the agent's closing words, and everything that is pinned or has priority 1 is read, however old it is.
+ */
+function farMessages(
+  { messages, units }: VisibleConversation,
+  { roomTokens, headLength }: SlotReading,
+): Uint8Array {
+  const isFar = new Uint8Array(messages.length);
+  let left = Math.max(roomTokens * near.timesRoom, near.tokens);
+  for (const { first, last, isExchange, priority } of units.toReversed()) {
+    const own = messages.slice(first, last + 1);
+    for (const { tokens, original } of own) left -= original?.tokens ?? tokens;
+    if (left < 0 && first >= headLength && isExchange && priority !== 1 && mayGo(own))
+      isFar.fill(1, first, last + 1);
+  }
+  return isFar;
 }
 
 type AnsweredCall = Pick<PlacedText, "source" | "later">;

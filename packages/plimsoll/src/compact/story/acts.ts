@@ -99,13 +99,11 @@ export function happeningIn(
   acts: readonly Act[],
   longest: (typeof happeningLengths)[number] = happeningLengths[0],
 ): string {
-  const byVerb = new Map<string, string[]>();
+  const byVerb = new Map<string, Set<string>>();
   for (const act of acts.toSorted((one, other) => rankOf(one) - rankOf(other))) {
     const { deed } = act;
-    const objects = byVerb.get(deed.verb) ?? [];
-    byVerb.set(deed.verb, objects);
-    const object = objectOf(act);
-    if (!objects.includes(object)) objects.push(object);
+    const objects = byVerb.get(deed.verb) ?? new Set();
+    byVerb.set(deed.verb, objects.add(objectOf(act)));
   }
   const phrases: string[] = [];
   let characters = 0;

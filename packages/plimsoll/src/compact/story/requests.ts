@@ -31,11 +31,29 @@ export function wordsOf({ parts }: Message): string {
   return parts.flatMap((part) => (part.kind === "text" ? [part.text] : [])).join("\n");
 }
 
+type Asked = Pick<VisibleConversation, "messages" | "summary">;
+
+/** A list of messages never changes, so its requests are looked for once. */
+const knownRequests = new WeakMap<
+  Asked["messages"],
+  {
+    readonly from: number;
+    readonly summary: string | undefined;
+    readonly requests: readonly Request[];
+  }
+>();
+
 /** All requests from `from` on, in order. The newest request has no outcome: it is open. */
-export function requestsIn(
-  { messages, summary }: Pick<VisibleConversation, "messages" | "summary">,
-  from: number,
-): readonly Request[] {
+export function requestsIn(asked: Asked, from: number): readonly Request[] {
+  const { messages, summary } = asked;
+  const known = knownRequests.get(messages);
+  if (known?.from === from && known.summary === summary) return known.requests;
+  const requests = findRequests(asked, from);
+  knownRequests.set(messages, { from, summary, requests });
+  return requests;
+}
+
+function findRequests({ messages, summary }: Asked, from: number): readonly Request[] {
   const asked = [...messages.keys()].filter((index) => index >= from && isRequest(messages[index]));
   const isHidden = hiddenRequests(summary);
   const found: Request[] = [];

@@ -187,13 +187,12 @@ function overBy(
 ): (number: number) => boolean {
   const closings = requestsIn({ messages, ...(summary === undefined ? {} : { summary }) }, from)
     .flatMap(({ outcome, isShared }) => (isShared === true ? [] : (messages[outcome ?? -1] ?? [])))
-    .map((closing) => ({
-      number: closing.number,
-      isDone: saysDone(wordsOf(loggedMessage(closing))),
-    }));
+    .toSorted((one, other) => one.number - other.number);
   return (number) => {
-    const later = closings.filter((closing) => closing.number > number);
-    return later[0]?.isDone === true || later.length >= forgottenAfter;
+    const later = closings.findLastIndex((closing) => closing.number <= number) + 1;
+    const next = closings[later];
+    if (next === undefined) return false;
+    return closings.length - later >= forgottenAfter || saysDone(wordsOf(loggedMessage(next)));
   };
 }
 

@@ -27,19 +27,22 @@ import type { Goal, Proposal, VisibleConversation } from "../../message/strategy
 import { duplicateReads } from "./duplicate-reads.ts";
 
 const tight: Goal = { limitTokens: 10, tokens: 5, floorTokens: 0 };
+/** For texts that would be far over any smaller goal. */
+const large: Goal = { ...tight, tokens: 100_000 };
 const strategy = duplicateReads({ count });
 
-function proposalsFor(conversation: VisibleConversation): readonly Proposal[] {
-  return strategy.propose(conversation, tight) as readonly Proposal[];
+function proposalsFor(conversation: VisibleConversation, goal = tight): readonly Proposal[] {
+  return strategy.propose(conversation, goal) as readonly Proposal[];
 }
 
 /** The new text of each message that changed. */
 function changes(
   messages: readonly Message[],
   seeing: Seeing = {},
+  goal = tight,
 ): Readonly<Record<number, string>> {
   const before = seenFrom(messages, seeing);
-  const { conversation } = applyProposals(before, proposalsFor(before), seeing);
+  const { conversation } = applyProposals(before, proposalsFor(before, goal), seeing);
   const was = shown(before);
   return Object.fromEntries([...shown(conversation)].filter(([at, text]) => was.get(at) !== text));
 }
@@ -467,6 +470,13 @@ describe("again", () => {
       ...[1, 2, 3, 4, 5].flatMap(() => read("big.c", lines)),
       ...end,
     ];
-    expect(Object.keys(changes(messages))).toEqual(["2", "4", "6", "8"]);
+    expect(Object.keys(changes(messages, {}, large))).toEqual(["2", "4", "6", "8"]);
+  }, 20_000);
+
+  test("a history that is far too long is not searched, because copies are not what fills it", () => {
+    const lines = Array.from({ length: 20_000 }, (_, at) => `line ${at} ${prose("x", 20)}`);
+    const messages = [user("do it"), ...[1, 2].flatMap(() => read("big.c", lines)), ...end];
+    expect(changes(messages)).toEqual({});
+    expect(Object.keys(changes(messages, {}, large))).toEqual(["2"]);
   }, 20_000);
 });

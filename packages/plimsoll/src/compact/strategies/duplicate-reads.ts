@@ -35,6 +35,12 @@ const recentShare = 0.15;
 /** Matches numbers that may be beyond 2^53. JavaScript would change such numbers when it reads and writes the arguments. */
 const hugeNumber = /[0-9]{16}/;
 
+/**
+ * A conversation that exceeds both of these is not searched. Copies are not what fills it, searching all of it takes long, and
+ * excerpts are made from the originals anyway.
+ */
+const farOver = { timesGoal: 12, tokens: 400_000 };
+
 export interface DuplicateReadsParts {
   readonly count: CountTokens;
   /** Called between two steps of the work. */
@@ -44,8 +50,11 @@ export interface DuplicateReadsParts {
 export function duplicateReads({ count, pause }: DuplicateReadsParts): Strategy {
   return {
     name: writesMarks,
-    propose: (conversation, goal) =>
-      conversation.tokens <= goal.tokens ? [] : inSteps(proposed(conversation, count), pause),
+    propose: (conversation, goal) => {
+      const { tokens } = conversation;
+      const isFar = tokens > Math.max(goal.tokens * farOver.timesGoal, farOver.tokens);
+      return tokens <= goal.tokens || isFar ? [] : inSteps(proposed(conversation, count), pause);
+    },
   };
 }
 
