@@ -115,6 +115,8 @@ export interface Engine {
   readonly store: Store;
   readonly health: Health;
   readonly settings: Settings;
+  /** About how many bytes of memory Plimsoll keeps between requests, and for what. Each has a limit. */
+  memory(): MemoryInUse;
   readonly sign: Sign;
   on<T extends PlimsollEventType>(
     type: T,
@@ -137,6 +139,15 @@ export interface Inspection {
   turns(session: string, limit: number): Promise<readonly TurnPoint[]>;
   /** The cost of one session, of all sessions of a tenant, or of all tenants if `tenant` is undefined. */
   cost(of: CostOf): Promise<CostReport>;
+}
+
+export interface MemoryInUse {
+  /** Sessions: their messages without texts, their edits, and lookups. */
+  readonly sessions: number;
+  /** The last request of each conversation. */
+  readonly requests: number;
+  /** Hashes and counts of messages. */
+  readonly facts: number;
 }
 
 /** Current problems with the store. */
@@ -212,6 +223,11 @@ export async function openEngine(options: EngineOptions = {}): Promise<Engine> {
         bus.emit({ tenant: "", event });
       },
     },
+    memory: () => ({
+      sessions: context.sessions.bytes,
+      requests: context.prefixes.bytes,
+      facts: context.facts.bytes,
+    }),
     sign,
     on: (type, handler) =>
       bus.subscribe(({ event }) => {

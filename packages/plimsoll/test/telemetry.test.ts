@@ -356,6 +356,8 @@ describe("a collector and Prometheus", () => {
     expect(figure(page, "plimsoll_compaction_duration_seconds_count")).toBe(compactions);
     expect(figure(page, "plimsoll_tokens_saved_total")).toBeGreaterThan(0);
     expect(figure(page, "plimsoll_archive_bytes")).toBeGreaterThan(0);
+    for (const kind of ["sessions", "requests", "facts"])
+      expect(figure(page, `plimsoll_memory_bytes{kind="${kind}"}`)).toBeGreaterThan(0);
     expect(figure(page, 'plimsoll_own_calls_total{tool="recall",failed="false"}')).toBe(1);
     expect(page).not.toMatch(/ses_|turn_/);
   });

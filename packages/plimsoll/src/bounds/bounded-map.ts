@@ -35,6 +35,11 @@ export class BoundedMap<K, V> {
     return this.#entries.size;
   }
 
+  /** The weight of all entries together. */
+  get weight(): number {
+    return this.#weight;
+  }
+
   has(key: K): boolean {
     return this.#entries.has(key);
   }

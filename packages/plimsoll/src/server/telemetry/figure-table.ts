@@ -43,6 +43,12 @@ const figures = {
     help: "Bytes in the archive, uncompressed.",
     prometheus: "plimsoll_archive_bytes",
   },
+  memoryBytes: {
+    kind: "gauge",
+    help: "Memory that Plimsoll keeps between requests, in bytes, estimated: sessions, requests (the last one of each conversation), facts (hashes and counts of messages). Each has a limit.",
+    prometheus: "plimsoll_memory_bytes",
+    labels: ["kind"],
+  },
   requests: {
     kind: "counter",
     help: "Turns, by provider, by outcome (what Plimsoll did) and by status (complete, incomplete, failed or aborted).",

@@ -33,6 +33,8 @@ export interface SessionCache {
   abandon(sessions: readonly string[]): void;
   /** Whether a turn of this session is running, or something of it is not stored yet. */
   isInUse(session: string): boolean;
+  /** About how many bytes of memory all sessions together take. */
+  readonly bytes: number;
 }
 
 export interface SessionLookup {
@@ -49,7 +51,7 @@ export interface SessionLookup {
   readonly isFreshSearch?: boolean;
 }
 
-const shelfLimits = { maxSessions: 2000, maxMessages: 1_000_000, maxKeys: 1_000_000 };
+const shelfLimits = { maxSessions: 2000, maxBytes: 512 * 1024 * 1024, maxKeys: 1_000_000 };
 /** If several sessions have the same answers, Plimsoll compares at most this many of them with a request. */
 const maxCandidates = 16;
 const candidatesPerTalk = 4;
@@ -97,6 +99,9 @@ export function createSessionCache(
       }
     },
     isInUse: shelf.isInUse,
+    get bytes() {
+      return shelf.bytes;
+    },
     lookup,
     find: async (query) => {
       const { tenant, wire, hints } = query;

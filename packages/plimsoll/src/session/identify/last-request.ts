@@ -33,6 +33,8 @@ export interface RecalledPrefix {
 export interface PrefixMemory {
   recall(key: string, body: Uint8Array, field: string): RecalledPrefix;
   remember(key: string, learned: LearnedRequest): void;
+  /** How many bytes the kept bodies take. */
+  readonly bytes: number;
 }
 
 /** Maximum size of all kept bodies together, in bytes. Bodies over `maxBodyBytes` are not kept. */
@@ -65,6 +67,9 @@ export function createPrefixMemory(): PrefixMemory {
     remember: (key, learned) => {
       if (learned.body.length > maxBodyBytes) kept.delete(key);
       else kept.set(key, learned);
+    },
+    get bytes() {
+      return kept.weight;
     },
   };
 }

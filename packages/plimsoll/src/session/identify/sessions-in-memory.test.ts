@@ -12,7 +12,7 @@ import {
 } from "../log/log.ts";
 import { createSessionShelf } from "./sessions-in-memory.ts";
 
-const limits = { maxSessions: 2, maxMessages: 100, maxKeys: 100 };
+const limits = { maxSessions: 2, maxBytes: 150_000, maxKeys: 100 };
 const logOf = (id: string, clientKey?: string): SessionLog =>
   emptyLog({
     id,
@@ -64,6 +64,24 @@ test("the least used session is let go, and with it every way to find it", async
   expect([...shelf.byAnswers({ tenant: "t", talks: [shared], max: 5 })]).toEqual(["a"]);
 });
 
+test("sessions are let go by the bytes that they take, also if one of them grows", async () => {
+  const shelf = createSessionShelf({ ...limits, maxSessions: 100, maxBytes: 10_000 });
+  const [small, growing] = [logOf("small"), logOf("growing")];
+  for (const log of [small, growing]) shelf.put(log);
+  answered(growing, "hello");
+  shelf.noteAnswers(growing);
+  expect(shelf.bytes).toBe(3000);
+  growing.inner.set(1, new Uint8Array(20_000));
+  shelf.noteAnswers(growing);
+  expect(shelf.bytes).toBe(23_000);
+  await nextTick();
+  expect([shelf.get("small"), shelf.get("growing"), shelf.bytes]).toEqual([
+    undefined,
+    undefined,
+    0,
+  ]);
+});
+
 test("a session is not let go before whoever asked for it could use it", async () => {
   const shelf = createSessionShelf(limits);
   for (const id of ["a", "b", "c"]) shelf.put(logOf(id));
@@ -101,7 +119,7 @@ test.each([
 });
 
 test("answers are found by their tenant only, those of the first key first", () => {
-  const shelf = createSessionShelf({ maxSessions: 9, maxMessages: 100, maxKeys: 100 });
+  const shelf = createSessionShelf({ maxSessions: 9, maxBytes: 1500 * 100, maxKeys: 100 });
   const [a, b] = [logOf("a"), logOf("b")];
   const keys = [answered(b, "second"), answered(a, "first")];
   shelf.put(a);
@@ -112,7 +130,7 @@ test("answers are found by their tenant only, those of the first key first", () 
 });
 
 test("of thousands that were given one answer only a few are remembered", () => {
-  const shelf = createSessionShelf({ maxSessions: 9999, maxMessages: 99_999, maxKeys: 99_999 });
+  const shelf = createSessionShelf({ maxSessions: 9999, maxBytes: 1500 * 99_999, maxKeys: 99_999 });
   const logs = Array.from({ length: 2000 }, (_, index) => logOf(`s${index}`));
   const talks = logs.map((log) => answered(log, "hello")).slice(0, 1);
   for (const log of logs) shelf.put(log);

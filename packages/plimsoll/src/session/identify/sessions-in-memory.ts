@@ -16,6 +16,8 @@ export interface SessionShelf {
   remove(log: SessionLog): void;
   /** Whether this session has running turns or unsaved data. Does not count as a use of the session. */
   isInUse(id: string): boolean;
+  /** About how many bytes of memory all sessions together take. */
+  readonly bytes: number;
 }
 
 export interface ShelfQuery {
@@ -26,8 +28,8 @@ export interface ShelfQuery {
 
 export interface ShelfLimits {
   readonly maxSessions: number;
-  /** Maximum number of messages in all sessions together. */
-  readonly maxMessages: number;
+  /** Maximum number of bytes of memory that all sessions together take. */
+  readonly maxBytes: number;
   readonly maxKeys: number;
 }
 
@@ -36,7 +38,37 @@ interface SessionEntry {
   readonly keys: Set<string>;
   /** The index contains the answers up to and including this message number. */
   noted: number;
-  messages: number;
+  readonly size: SizeOfLog;
+  bytes: number;
+}
+
+/**
+ * About how many bytes a message and its indexes take, and an edit without its text. Measured on recorded conversations. The text of
+ * a message is in the store, and not in memory.
+ */
+const bytesPer = { message: 1500, edit: 500 };
+
+/** The size of a session in memory. A log only grows, so each turn adds what is new. */
+class SizeOfLog {
+  readonly #log: SessionLog;
+  #edits = 0;
+  #lookups = 0;
+  #texts = 0;
+
+  constructor(log: SessionLog) {
+    this.#log = log;
+  }
+
+  bytes(): number {
+    const { nodes, inner, edits } = this.#log;
+    for (const { action } of edits.slice(this.#edits))
+      this.#texts += bytesPer.edit + ("text" in action ? action.text.length : 0);
+    this.#edits = edits.length;
+    if (inner.size > this.#lookups)
+      for (const body of [...inner.values()].slice(this.#lookups)) this.#texts += body.length;
+    this.#lookups = inner.size;
+    return nodes.size * bytesPer.message + this.#texts;
+  }
 }
 
 const keyOf = (...names: readonly string[]): string => names.join("\0");
@@ -49,13 +81,15 @@ export function createSessionShelf(limits: ShelfLimits): SessionShelf {
   const entries = new Map<string, SessionEntry>();
   const index = createAnswerIndex();
   const idByClientKey = new Map<string, string>();
-  let messageCount = 0;
+  let bytes = 0;
 
   const noteAnswers: SessionShelf["noteAnswers"] = (log) => {
     const entry = entries.get(log.record.id);
     if (entry?.log !== log) return;
-    messageCount += log.nodes.size - entry.messages;
-    entry.messages = log.nodes.size;
+    const now = entry.size.bytes();
+    bytes += now - entry.bytes;
+    entry.bytes = now;
+    letGoSoon();
     // If the client has named the session, requests find it by that name and not by its answers.
     if (log.record.clientKey === undefined) index.note(entry);
   };
@@ -65,14 +99,12 @@ export function createSessionShelf(limits: ShelfLimits): SessionShelf {
     const { tenant, wire, clientKey } = entry.log.record;
     if (clientKey !== undefined && idByClientKey.get(keyOf(tenant, wire, clientKey)) === id)
       idByClientKey.delete(keyOf(tenant, wire, clientKey));
-    messageCount -= entry.messages;
+    bytes -= entry.bytes;
     index.drop(entry);
   };
 
   const isFull = (): boolean =>
-    entries.size > limits.maxSessions ||
-    index.size > limits.maxKeys ||
-    messageCount > limits.maxMessages;
+    entries.size > limits.maxSessions || index.size > limits.maxKeys || bytes > limits.maxBytes;
   /** Drops sessions a moment later, because a caller that has just received a session needs time to mark it as busy. */
   const letGoSoon = (): void => {
     if (isFull()) setImmediate(letGo);
@@ -90,7 +122,7 @@ export function createSessionShelf(limits: ShelfLimits): SessionShelf {
       const { id, tenant, wire, clientKey } = log.record;
       const before = entries.get(id);
       if (before !== undefined) remove(id, before);
-      entries.set(id, { log, keys: new Set(), noted: 0, messages: 0 });
+      entries.set(id, { log, keys: new Set(), noted: 0, size: new SizeOfLog(log), bytes: 0 });
       if (clientKey !== undefined) idByClientKey.set(keyOf(tenant, wire, clientKey), id);
       noteAnswers(log);
       letGoSoon();
@@ -112,6 +144,9 @@ export function createSessionShelf(limits: ShelfLimits): SessionShelf {
     },
     byClientKey: (tenant, wire, clientKey) => idByClientKey.get(keyOf(tenant, wire, clientKey)),
     byAnswers: index.find,
+    get bytes() {
+      return bytes;
+    },
   };
 }
 

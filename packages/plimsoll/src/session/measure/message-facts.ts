@@ -44,6 +44,8 @@ export interface FactsReader {
   countSystem(wire: Wire, json: string, ruler: Ruler): Promise<Count & { isGuess: boolean }>;
   /** Counts tool schemas, given as JSON text. */
   countTools(json: string, ruler: Ruler): Promise<Count & { isGuess: boolean }>;
+  /** About how many bytes of memory the remembered facts take. */
+  readonly bytes: number;
 }
 
 interface Facts {
@@ -62,14 +64,16 @@ interface Facts {
   readonly traits: Pick<LogMessage, "media" | "names" | "isCompaction" | "isTools" | "marks">;
 }
 
-const maxFacts = 200_000;
+/** About how many bytes of memory the facts of one message take, and how many all facts together may take. */
+const factBytes = 1000;
+const maxFactsBytes = 192 * 1024 * 1024;
 /** Size in bytes above which a message is large. Between the steps of reading a large message, other work may run. */
 const largeBytes = 256 * 1024;
 /** After reading this many bytes of small messages, other work may run. */
 const bytesPerTick = 512 * 1024;
 
 export function createFactsReader(counter: Pick<SessionTokenCounter, "count">): FactsReader {
-  const known = new BoundedMap<string, Facts>({ entries: maxFacts });
+  const known = new BoundedMap<string, Facts>({ entries: Math.floor(maxFactsBytes / factBytes) });
 
   /** Reads a message that is new or was not counted with this ruler yet. Returns its texts, which are counted later. */
   const readOne = async (wire: Wire, unread: Unread, ruler: Ruler): Promise<Countables> => {
@@ -113,6 +117,9 @@ export function createFactsReader(counter: Pick<SessionTokenCounter, "count">): 
   };
 
   return {
+    get bytes() {
+      return known.size * factBytes;
+    },
     learn: async (wire, messages, ruler) => {
       const entries = messages.map((bytes): Unread => {
         const contentHash = hash("sha256", bytes, "hex");

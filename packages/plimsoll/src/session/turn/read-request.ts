@@ -67,6 +67,7 @@ export function readAlone(
   const prefixes: PrefixMemory = {
     recall: (_key, body) => ({ slices: readSlices(body), messages: [], links: [], rulerKey: "" }),
     remember: () => undefined,
+    bytes: 0,
   };
   const preambleCounts: PreambleCounts = { ratio: () => Promise.resolve(1) };
   return readRequest({ ...world, prefixes, preambleCounts }, incoming);
