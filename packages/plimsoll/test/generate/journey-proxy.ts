@@ -25,13 +25,24 @@ export function proxyTraveller(journey: Journey): Traveller {
   const { wire } = journey;
   const whimOf = whims(journey);
   const history: JsonObject[] = [];
+  /** Where each question is. */
+  const questions: number[] = [];
   const tools = [tool(wire), ...onWire(wire, mcpTools(journey.mcpCount))];
   let isAsked = false;
   let session: string | undefined;
   return async (plimsoll, turn) => {
     const whim = whimOf(turn);
     if (session !== undefined) await steer(plimsoll, session, whim, turn);
-    if (!isAsked) history.push(said(whim.asked));
+    const earlier = whim.back === 0 ? undefined : questions.at(-whim.back);
+    if (earlier !== undefined) {
+      history.length = earlier;
+      questions.length -= whim.back;
+      isAsked = false;
+    }
+    if (!isAsked) {
+      questions.push(history.length);
+      history.push(said(whim.asked));
+    }
     isAsked = true;
     const { messages, head } = withSystem(wire, SYSTEM, history);
     const { body } = requestOf(wire, messages, { ...head, tools });

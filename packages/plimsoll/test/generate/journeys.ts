@@ -1,6 +1,7 @@
 /**
  * Long conversations from a seed, with all that happens to one on its way: compactions, lookups, tools that are held back, a
- * provider that says "too long" with figures and without, answers that are cut off, undo, restore, pins, milestones.
+ * provider that says "too long" with figures and without, answers that are cut off, undo, restore, pins, milestones, a client that
+ * goes back to an earlier question and asks something else.
  * The same seed gives the same conversation, so that everything that is sent can be compared byte by byte.
  */
 
@@ -71,6 +72,8 @@ export interface Whim {
   readonly overflow: "none" | "bare" | "figures" | "answer";
   readonly isCutOff: boolean;
   readonly isReported: boolean;
+  /** So many questions back, another one is asked instead. Only in the proxy. */
+  readonly back: number;
   readonly steering: "none" | "undo" | "checkpoint" | "restore" | "pin" | "milestone" | "compact";
 }
 
@@ -91,6 +94,7 @@ export function whims({ seed, windowTokens }: Journey): (turn: number) => Whim {
       overflow: random() < 0.92 ? "none" : pick(random, ["bare", "figures", "answer"]),
       isCutOff: random() < 0.03,
       isReported: random() < 0.85,
+      back: random() < 0.9 ? 0 : between(random, 1, 3),
       steering: random() < 0.8 ? "none" : pick(random, STEERINGS),
     };
   };
