@@ -188,6 +188,7 @@ async function compact(asker: Asker): Promise<OwnAnswer> {
 
 const noSearch = {
   "too-slow": answerTexts.searchTooSlow,
+  full: answerTexts.searchFailed,
   failed: answerTexts.searchFailed,
 };
 

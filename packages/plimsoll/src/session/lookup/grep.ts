@@ -39,7 +39,7 @@ export function createGrep(options: GrepOptions = {}): Grep {
       return { job, transfer: [copy.buffer] };
     });
     if (outcome.kind === "answered") return matched(outcome.answer);
-    return outcome.kind === "closed" ? { kind: "failed" } : outcome;
+    return { kind: outcome.kind === "too-slow" ? "too-slow" : "failed" };
   };
   return { matchLines, close: () => thread.close() };
 }

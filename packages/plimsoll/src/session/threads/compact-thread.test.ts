@@ -5,7 +5,7 @@ import { afterEach, expect, test } from "vitest";
 import { seenFrom } from "../../../test/generate/seen.ts";
 import { receiptFrom } from "../../compact/evidence/receipt-work.ts";
 import { makeExcerpt } from "../../compact/excerpt/excerpt.ts";
-import { openEngine } from "../../engine.ts";
+import { type Engine, openEngine } from "../../engine.ts";
 import { type Message, messageText } from "../../message/message.ts";
 import type { Goal, Proposal, VisibleConversation } from "../../message/strategy.ts";
 import { simulateConversation } from "../../simulate/simulate.ts";
@@ -68,6 +68,23 @@ function goalOf({ tokens }: VisibleConversation, share = 0.3): Goal {
   return { limitTokens: wanted, tokens: wanted, floorTokens: Math.floor(wanted * 0.86) };
 }
 
+/** A request of some 240 KB. */
+function longRequest(): Parameters<Engine["receive"]>[0] {
+  const said = ["Mend src/load.ts.", large["words"] ?? "", "Go on."];
+  const messages = said.flatMap((content) => [
+    { role: "user", content },
+    { role: "assistant", content: "Yes." },
+  ]);
+  const body = { model: "m", max_tokens: 100, messages: messages.slice(0, -1) };
+  return {
+    tenant: "t",
+    provider: "anthropic",
+    wire: wires.anthropic,
+    body: new TextEncoder().encode(JSON.stringify(body)),
+    hints: { isCompacted: false },
+  };
+}
+
 /** The proposals as plain data, with texts for a handle that is always the same. */
 function told(proposals: readonly Proposal[]): unknown {
   const taken = { handle: "pl_x", messages: 1, tokens: 1 };
@@ -125,14 +142,94 @@ test("what cannot be weighed fails as it does in place, and the thread goes on",
   expect((await own.excerpt.propose(conversation, goalOf(conversation))).length).toBeGreaterThan(0);
 });
 
-test("without a thread, the work is done here", async () => {
-  const conversation = talkWith(large["words"] ?? "");
-  const own = threads({
+/** A thread that runs this code for each job. */
+const evil = (code: string, resourceLimits = {}): Worker =>
+  new Worker(`require("node:worker_threads").parentPort.on("message", () => { ${code} });`, {
+    eval: true,
+    resourceLimits,
+    // An out-of-memory error is reported on the thread's own standard error.
+    stderr: true,
+  });
+
+const faults: Readonly<Record<string, () => Parameters<typeof createCompactThreads>[0]>> = {
+  "cannot be started": () => ({
     startWorker: () => {
       throw new Error("no threads");
     },
+  }),
+  throws: () => ({ startWorker: () => evil(`throw new Error("boom");`) }),
+  hangs: () => ({
+    startWorker: () => evil("for (;;);"),
+    excerptTimeoutMs: 200,
+    startTimeoutMs: 200,
+  }),
+  "runs out of memory": () => ({
+    startWorker: () =>
+      evil("const all = []; for (;;) all.push(new Array(1e5).fill({}));", {
+        maxOldGenerationSizeMb: 16,
+      }),
+  }),
+  "has too much to do": () => ({ waitingMax: -1 }),
+};
+
+test.each(Object.entries(faults))(
+  "if the thread %s, the request goes out smaller on the next fallback, announced",
+  async (_fault, options) => {
+    const own = threads(options());
+    const providers = { anthropic: { contextWindow: 20_000, tokenizer: "approximate" } };
+    const plimsoll = await openEngine({
+      store: "memory",
+      config: { providers },
+      parts: {
+        strategies: (usual) => usual.map((one) => (one.name === "excerpt" ? own.excerpt : one)),
+      },
+    });
+    const announced: string[] = [];
+    plimsoll.on("degraded", ({ rung }) => announced.push(rung));
+    const turn = await plimsoll.receive(longRequest());
+    expect(turn.fitted.outcome).toBe("compacted");
+    expect(turn.body?.length).toBeLessThan(80_000);
+    await turn.end({ status: "complete" });
+    expect(announced).toContain("truncation");
+    await plimsoll.close();
+  },
+);
+
+test("a thread that dies once is replaced, and its job is done", async () => {
+  const conversation = talkWith(large["words"] ?? "");
+  let started = 0;
+  const own = threads({
+    startWorker: () => {
+      started++;
+      return started === 1 ? evil(`throw new Error("boom");`) : startWorker();
+    },
   });
-  expect((await own.excerpt.propose(conversation, goalOf(conversation))).length).toBeGreaterThan(0);
+  const proposals = await own.excerpt.propose(conversation, goalOf(conversation));
+  expect(started).toBe(2);
+  expect(told(proposals)).toEqual(
+    told(await threads().excerpt.propose(conversation, goalOf(conversation))),
+  );
+});
+
+test("a large body is checked while an excerpt is made", async () => {
+  const conversation = talkWith(large["words"] ?? "");
+  const begun = Promise.withResolvers<void>();
+  const isChecked = Promise.withResolvers<void>();
+  const slow: VisibleConversation = {
+    ...conversation,
+    weigh: async (messages) => {
+      begun.resolve();
+      await isChecked.promise;
+      return conversation.weigh(messages);
+    },
+  };
+  const own = threads();
+  const excerpt = own.excerpt.propose(slow, goalOf(slow));
+  await begun.promise;
+  const text = "cargo ".repeat(100_000);
+  await own.validate({ wire: "anthropic", bodyText: JSON.stringify({ text }) });
+  isChecked.resolve();
+  expect((await excerpt).length).toBeGreaterThan(0);
 });
 
 test("what is closed meanwhile is not made here instead", async () => {
@@ -151,18 +248,12 @@ test("what is closed meanwhile is not made here instead", async () => {
   };
   const own = threads();
   const excerpt = own.excerpt.propose(slow, goalOf(slow));
-  const text = "cargo ".repeat(100_000);
-  // It waits for the excerpt.
-  const judging = own.validate({ wire: "anthropic", bodyText: JSON.stringify({ text }) });
-  const settled = Promise.allSettled([excerpt, judging]);
+  const settled = Promise.allSettled([excerpt]);
   await begun.promise;
   await own.close();
   answered.resolve();
   const reason = expect.objectContaining({ message: "it was closed" });
-  expect(await settled).toEqual([
-    { status: "rejected", reason },
-    { status: "rejected", reason },
-  ]);
+  expect(await settled).toEqual([{ status: "rejected", reason }]);
   expect(weighed).toBe(1);
 });
 
@@ -218,20 +309,7 @@ test("a turn that must become smaller does so with an excerpt and a receipt of t
   const ended = new Promise<unknown>((resolve) =>
     plimsoll.on("compaction-end", ({ receipt }) => resolve(receipt.classes)),
   );
-  const said = ["Mend src/load.ts.", large["words"] ?? "", "Go on."];
-  const messages = said.flatMap((content) => [
-    { role: "user", content },
-    { role: "assistant", content: "Yes." },
-  ]);
-  const turn = await plimsoll.receive({
-    tenant: "t",
-    provider: "anthropic",
-    wire: wires.anthropic,
-    body: new TextEncoder().encode(
-      JSON.stringify({ model: "m", max_tokens: 100, messages: messages.slice(0, -1) }),
-    ),
-    hints: { isCompacted: false },
-  });
+  const turn = await plimsoll.receive(longRequest());
   expect(turn.fitted.outcome).toBe("compacted");
   await turn.end({ status: "complete" });
   expect(await ended).toMatchObject({ path: { facts: 1 } });

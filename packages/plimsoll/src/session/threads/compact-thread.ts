@@ -3,6 +3,7 @@
  * not wait.
  */
 
+import { availableParallelism } from "node:os";
 import { Worker } from "node:worker_threads";
 import { type ReceiptWork, receiptFrom } from "../../compact/evidence/receipt-work.ts";
 import { excerptBy, type MakeExcerpt, makeExcerpt } from "../../compact/excerpt/excerpt.ts";
@@ -12,7 +13,7 @@ import type { Strategy, VisibleConversation } from "../../message/strategy.ts";
 import { parseRuleInput } from "../../wire/validate/rules/rule.ts";
 import { type Finding, newViolations, type RuleTexts } from "../../wire/validate/validate.ts";
 import type { CompactAnswer, CompactJob } from "./compact-worker.ts";
-import { createJobThread, type JobThread } from "./job-thread.ts";
+import { createJobThreads, type JobThread, type OnQuestion } from "./job-thread.ts";
 
 export interface CompactThreads {
   readonly excerpt: Strategy;
@@ -31,6 +32,9 @@ export interface CompactThreadOptions {
   readonly inPlaceBytes?: number;
   readonly startWorker?: () => Worker;
   readonly excerptTimeoutMs?: number;
+  /** Maximum time until a thread begins a job, in milliseconds. */
+  readonly startTimeoutMs?: number;
+  readonly waitingMax?: number;
 }
 
 /**
@@ -44,44 +48,48 @@ const usualInPlaceBytes = 32_768;
  */
 const validatedInPlaceChars = 524_288;
 /** Maximum time for a job, in milliseconds. It is long, because without an excerpt the conversation would be truncated. */
-const timeouts = { excerpt: 60_000, receipt: 60_000 };
+const timeouts = { excerpt: 60_000, receipt: 60_000, check: 60_000 };
 /**
  * How long an idle thread is kept, in milliseconds. The next compaction may come soon, and starting a thread takes longer than
  * most excerpts. But after a long conversation, a thread keeps some 150 MB until it ends.
  */
-const idleMs = { excerpt: 30_000, receipt: 5000 };
+const idleMs = { excerpt: 30_000, receipt: 5000, check: 30_000 };
 const closedReason = "it was closed";
+/**
+ * Excerpts are made in as many threads as there are processors beside the one of the main thread, at most this many. Each may need
+ * a gigabyte for a window of a million tokens.
+ */
+const excerptThreadsMax = 4;
 /**
  * Maximum number of waiting jobs. A waiting job takes little memory, because its session keeps the conversation in memory anyway.
  */
-const waitingMax = 256;
+const usualWaitingMax = 256;
 
 export function createCompactThreads(options: CompactThreadOptions = {}): CompactThreads {
   const { inPlaceBytes = usualInPlaceBytes, startWorker = startCompactWorker } = options;
-  const open = (of: keyof typeof timeouts, timeoutMs: number): JobThread<CompactAnswer> =>
-    createJobThread({ startWorker, timeoutMs, idleMs: idleMs[of], waitingMax });
-  const excerpts = open("excerpt", options.excerptTimeoutMs ?? timeouts.excerpt);
-  const receipts = open("receipt", timeouts.receipt);
+  const open = (of: keyof typeof timeouts, count: number, timeoutMs = timeouts[of]) =>
+    createJobThreads<CompactAnswer>(count, {
+      startWorker,
+      timeoutMs,
+      idleMs: idleMs[of],
+      waitingMax: options.waitingMax ?? usualWaitingMax,
+      ...(options.startTimeoutMs === undefined ? {} : { startTimeoutMs: options.startTimeoutMs }),
+    });
+  const excerptThreads = Math.min(excerptThreadsMax, Math.max(1, availableParallelism() - 1));
+  const excerpts = open("excerpt", excerptThreads, options.excerptTimeoutMs);
+  const receipts = open("receipt", 1);
+  const checks = open("check", 1);
+  /** A check takes far less time than an excerpt, so it must not wait for one. */
+  const freeForCheck = (): JobThread<CompactAnswer> => (excerpts.jobs === 0 ? excerpts : checks);
 
   const makeThere: MakeExcerpt = async (conversation, goal) => {
     const bytes = conversation.messages.reduce((sum, message) => sum + sizeOf(message), 0);
     if (bytes <= inPlaceBytes) return makeExcerpt(conversation, goal);
     const { weigh, ...plain } = conversation;
     const job: CompactJob = { kind: "excerpt", conversation: plain, goal };
-    const outcome = await excerpts.run(
-      () => ({ job }),
-      (messages) => weigh(messages as readonly Message[]),
-    );
-    if (outcome.kind === "too-slow") throw new Error("it took too long");
-    if (outcome.kind === "closed") throw new Error(closedReason);
-    // If the thread has failed, make the excerpt here. That blocks other requests for a moment, but without an excerpt the
-    // conversation would be truncated.
-    if (outcome.kind === "failed") return makeExcerpt(conversation, goal);
-    const { answer } = outcome;
+    const answer = await doneBy(excerpts, job, (messages) => weigh(messages as readonly Message[]));
     if (answer.kind === "excerpt") return answer.made;
-    throw new Error(
-      answer.kind === "threw" ? answer.reason : "the thread answered another kind of job",
-    );
+    throw new Error(answer.kind === "threw" ? answer.reason : otherKind);
   };
 
   return {
@@ -101,19 +109,41 @@ export function createCompactThreads(options: CompactThreadOptions = {}): Compac
     },
     validate: async (input) => {
       const chars = input.bodyText.length + (input.originalText ?? "").length;
-      const job: CompactJob = { kind: "validate", input };
-      const outcome =
-        chars <= validatedInPlaceChars ? undefined : await excerpts.run(() => ({ job }));
-      if (outcome?.kind === "closed") throw new Error(closedReason);
-      const answer = outcome?.kind === "answered" ? outcome.answer : undefined;
-      if (answer?.kind === "threw") throw new Error(answer.reason);
-      return answer?.kind === "validate" ? answer.findings : newViolations(parseRuleInput(input));
+      if (chars <= validatedInPlaceChars) return newViolations(parseRuleInput(input));
+      const answer = await doneBy(freeForCheck(), { kind: "validate", input });
+      if (answer.kind === "validate") return answer.findings;
+      throw new Error(answer.kind === "threw" ? answer.reason : otherKind);
     },
     close: async () => {
-      await Promise.all([excerpts.close(), receipts.close()]);
+      await Promise.all([excerpts.close(), receipts.close(), checks.close()]);
     },
   };
 }
+
+const otherKind = "the thread answered another kind of job";
+
+/**
+ * The answer to a job. If its thread dies, or cannot be started, the job is tried once more, in a new thread. It is never done in the
+ * main thread: that would keep all sessions waiting, and a job that has used up the memory of a thread would end the service.
+ * Rejects if there is no answer. The conversation then goes on with the next fallback.
+ */
+async function doneBy(
+  threads: JobThread<CompactAnswer>,
+  job: CompactJob,
+  onQuestion?: OnQuestion,
+): Promise<CompactAnswer> {
+  for (let left = tries; ; left--) {
+    const outcome = await threads.run(() => ({ job }), onQuestion);
+    if (outcome.kind === "answered") return outcome.answer;
+    if (outcome.kind === "too-slow") throw new Error("it took too long");
+    if (outcome.kind === "closed") throw new Error(closedReason);
+    if (outcome.kind === "full") throw new Error("too many others were waiting");
+    if (left <= 1) throw new Error("its thread has failed twice");
+  }
+}
+
+/** How often a job is given to a thread. */
+const tries = 2;
 
 /** Size of the original content, from which the excerpt is made. Less of it may be visible now. */
 function sizeOf({ bytes, original }: VisibleConversation["messages"][number]): number {
