@@ -77,7 +77,7 @@ const roads = [
 describe.each(["proxy", "library"] as const)("in the %s", (way) => {
   describe.each(WIRES)("on %s", (wire) => {
     test.each(roads)("nothing is forgotten, window $windowTokens", async (road) => {
-      const journey: Journey = { wire, seed: SEED, turns: TURNS, ...road };
+      const journey: Journey = { wire, seed: SEED, turns: TURNS, goesBack: true, ...road };
       const usual = await sent(journey, ways[way](journey), "nothing");
       expect(usual.length).toBeGreaterThanOrEqual(TURNS);
       for (const before of ["restart", "eviction"] as const) {

@@ -23,6 +23,8 @@ export interface Journey {
   readonly factor: number;
   /** So many tools of MCP servers beside the agent's own. */
   readonly mcpCount: number;
+  /** Whether the client sometimes goes back to an earlier question. Only in the proxy. */
+  readonly goesBack?: boolean;
 }
 
 /** Sends one turn, and gives everything that went to the provider. */
@@ -72,13 +74,14 @@ export interface Whim {
   readonly overflow: "none" | "bare" | "figures" | "answer";
   readonly isCutOff: boolean;
   readonly isReported: boolean;
-  /** So many questions back, another one is asked instead. Only in the proxy. */
+  /** So many questions back, another one is asked instead. */
   readonly back: number;
   readonly steering: "none" | "undo" | "checkpoint" | "restore" | "pin" | "milestone" | "compact";
 }
 
-export function whims({ seed, windowTokens }: Journey): (turn: number) => Whim {
+export function whims({ seed, windowTokens, goesBack }: Journey): (turn: number) => Whim {
   const random = diceOf(seed);
+  const ofBack = diceOf(seed + 1);
   const usual = Math.ceil(windowTokens / 60);
   return (turn) => {
     const calls = Array.from({ length: between(random, 0, 3) }, (_, at) => ({
@@ -94,7 +97,7 @@ export function whims({ seed, windowTokens }: Journey): (turn: number) => Whim {
       overflow: random() < 0.92 ? "none" : pick(random, ["bare", "figures", "answer"]),
       isCutOff: random() < 0.03,
       isReported: random() < 0.85,
-      back: random() < 0.9 ? 0 : between(random, 1, 3),
+      back: goesBack === true && ofBack() < 0.1 ? between(ofBack, 1, 3) : 0,
       steering: random() < 0.8 ? "none" : pick(random, STEERINGS),
     };
   };

@@ -192,7 +192,9 @@ describe("the service", () => {
     expect(said()).toEqual([newest]);
     await plimsoll.steering.pin(newest, { first: 1 });
     service.at += day;
-    const [middle, last] = [await say(plimsoll, "middle"), await say(plimsoll, "last")];
+    const middle = await say(plimsoll, "middle");
+    service.at += 1000;
+    const last = await say(plimsoll, "last");
     await plimsoll.steering.pin(last, { first: 1 });
     service.at += day;
     await plimsoll.forgetting.retain();
