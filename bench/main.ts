@@ -13,6 +13,7 @@ import { compactionBenchmark } from "./compaction.ts";
 import { compressorsBenchmark } from "./compressors.ts";
 import { dashboardBenchmark } from "./dashboard.ts";
 import { diskBenchmark } from "./disk.ts";
+import { editedBenchmark } from "./edited.ts";
 import { incrementalBenchmark } from "./incremental.ts";
 import { describeCommit, describeMachine } from "./machine.ts";
 import { memoryBenchmark } from "./memory.ts";
@@ -26,6 +27,7 @@ import { tokensBenchmark } from "./tokens.ts";
 
 const benchmarks: readonly Benchmark[] = [
   proxyBenchmark,
+  editedBenchmark,
   incrementalBenchmark,
   coldBenchmark,
   peersBenchmark,
