@@ -10,6 +10,7 @@ import { parseArgs } from "node:util";
 import { appendBenchmark } from "./append.ts";
 import { coldBenchmark } from "./cold.ts";
 import { compactionBenchmark } from "./compaction.ts";
+import { compactionsBenchmark } from "./compactions.ts";
 import { compressorsBenchmark } from "./compressors.ts";
 import { dashboardBenchmark } from "./dashboard.ts";
 import { diskBenchmark } from "./disk.ts";
@@ -32,6 +33,7 @@ const benchmarks: readonly Benchmark[] = [
   coldBenchmark,
   peersBenchmark,
   compactionBenchmark,
+  compactionsBenchmark,
   compressorsBenchmark,
   outsideBenchmark,
   appendBenchmark,
