@@ -16,6 +16,7 @@ import { dashboardBenchmark } from "./dashboard.ts";
 import { diskBenchmark } from "./disk.ts";
 import { editedBenchmark } from "./edited.ts";
 import { incrementalBenchmark } from "./incremental.ts";
+import { loadBenchmark } from "./load.ts";
 import { describeCommit, describeMachine } from "./machine.ts";
 import { memoryBenchmark } from "./memory.ts";
 import { outsideBenchmark } from "./outside.ts";
@@ -34,6 +35,7 @@ const benchmarks: readonly Benchmark[] = [
   peersBenchmark,
   compactionBenchmark,
   compactionsBenchmark,
+  loadBenchmark,
   compressorsBenchmark,
   outsideBenchmark,
   appendBenchmark,
