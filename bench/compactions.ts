@@ -6,11 +6,7 @@
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import {
-  type CodingConversation,
-  codingSizes,
-  createCodingConversation,
-} from "./coding-conversation.ts";
+import { type CodingConversation, createCodingConversation } from "./coding-conversation.ts";
 import type { NeighbourTurn } from "./compactions-neighbour.ts";
 import type { LoopFigures } from "./loop-delay.ts";
 import { startChild, withFolder } from "./processes.ts";
@@ -41,21 +37,21 @@ const windows: readonly Window[] = [
   {
     name: "100k",
     tokens: 100_000,
-    callsPerAnswer: 2,
+    callsPerAnswer: 3,
     secondsMax: 75,
     quick: { compactions: 6, secondsMax: 20 },
   },
   {
     name: "200k",
     tokens: 200_000,
-    callsPerAnswer: 4,
+    callsPerAnswer: 6,
     secondsMax: 100,
     quick: { compactions: 2, secondsMax: 20 },
   },
   {
     name: "1M",
     tokens: 1_000_000,
-    callsPerAnswer: 12,
+    callsPerAnswer: 20,
     secondsMax: 170,
     quick: { compactions: 1, secondsMax: 30 },
   },
@@ -72,6 +68,13 @@ const calmMs = 3_000;
 /** What goes on after the answer of a request that compacted: its receipt, and what is stored. */
 const aftermathMs = 100;
 const addedMsMax = 50;
+
+/**
+ * Characters of results. None of them comes to the 4,096 bytes from which on a result is replaced by a reference: the first
+ * compaction of a conversation with such results only does that, which takes a tenth of the time, and would be no measure for the
+ * others.
+ */
+const resultSizes: readonly number[] = [400, 1_200, 3_000, 800, 3_900, 2_000, 3_600, 600];
 
 const modelOf = (name: string): string => `bench-${name}`;
 
@@ -167,7 +170,7 @@ async function warmUp(connection: Connection): Promise<void> {
     seed: 1_000,
     model,
     startBytes: 0,
-    resultSizes: codingSizes,
+    resultSizes,
   });
   let compactions = 0;
   while (compactions < warmUpCompactions)
@@ -211,7 +214,7 @@ async function measure(
     seed: window.tokens,
     model: modelOf(window.name),
     startBytes: 0,
-    resultSizes: codingSizes,
+    resultSizes,
     callsPerAnswer: window.callsPerAnswer,
   });
   const wanted = options.isQuick ? window.quick.compactions : mostCompactions;
