@@ -10,10 +10,13 @@ import { parseArgs } from "node:util";
 import { appendBenchmark } from "./append.ts";
 import { coldBenchmark } from "./cold.ts";
 import { compactionBenchmark } from "./compaction.ts";
+import { compactionsBenchmark } from "./compactions.ts";
 import { compressorsBenchmark } from "./compressors.ts";
 import { dashboardBenchmark } from "./dashboard.ts";
 import { diskBenchmark } from "./disk.ts";
+import { editedBenchmark } from "./edited.ts";
 import { incrementalBenchmark } from "./incremental.ts";
+import { loadBenchmark } from "./load.ts";
 import { describeCommit, describeMachine } from "./machine.ts";
 import { memoryBenchmark } from "./memory.ts";
 import { outsideBenchmark } from "./outside.ts";
@@ -26,10 +29,13 @@ import { tokensBenchmark } from "./tokens.ts";
 
 const benchmarks: readonly Benchmark[] = [
   proxyBenchmark,
+  editedBenchmark,
   incrementalBenchmark,
   coldBenchmark,
   peersBenchmark,
   compactionBenchmark,
+  compactionsBenchmark,
+  loadBenchmark,
   compressorsBenchmark,
   outsideBenchmark,
   appendBenchmark,

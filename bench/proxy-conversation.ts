@@ -16,6 +16,8 @@ export interface ConversationRequest {
   readonly body: Buffer;
   /** The client's own name for the conversation. */
   readonly session: string;
+  /** For the upstream of the benchmark. */
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 const messageCharacters = 100;

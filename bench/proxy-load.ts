@@ -9,9 +9,19 @@ export interface StreamTimes {
   readonly chunkMicroseconds: readonly number[];
 }
 
+export interface Answered {
+  /** Until the whole answer was there. */
+  readonly microseconds: number;
+  readonly text: string;
+  /** What Plimsoll says that it did, and the tokens before and after. Empty if somebody else answered. */
+  readonly action: string;
+  readonly tokens: string;
+}
+
 export interface Connection {
   /** Microseconds until the whole answer was there. */
   send(request: ConversationRequest): Promise<number>;
+  ask(request: ConversationRequest): Promise<Answered>;
   stream(request: ConversationRequest, options: StreamOptions): Promise<StreamTimes>;
   close(): Promise<void>;
 }
@@ -24,7 +34,7 @@ export interface StreamOptions {
 export function connect(origin: string): Connection {
   const client = new Client(origin, { pipelining: 1 });
   const post = (
-    { body, session }: ConversationRequest,
+    { body, session, headers: own }: ConversationRequest,
     headers: Readonly<Record<string, string>> = {},
   ): ReturnType<typeof client.request> =>
     client.request({
@@ -35,20 +45,25 @@ export function connect(origin: string): Connection {
         "anthropic-version": "2023-06-01",
         "x-api-key": "benchmark",
         "x-claude-code-session-id": session,
+        ...own,
         ...headers,
       },
       body,
     });
 
+  const ask = async (request: ConversationRequest): Promise<Answered> => {
+    const begin = performance.now();
+    const answer = await post(request);
+    const text = await answer.body.text();
+    const microseconds = (performance.now() - begin) * 1000;
+    if (answer.statusCode !== 200) throw new Error(`${answer.statusCode}: ${text}`);
+    const said = (name: string): string => String(answer.headers[`x-plimsoll-${name}`] ?? "");
+    return { microseconds, text, action: said("action"), tokens: said("tokens") };
+  };
+
   return {
-    send: async (request) => {
-      const begin = performance.now();
-      const answer = await post(request);
-      const text = await answer.body.text();
-      const elapsed = (performance.now() - begin) * 1000;
-      if (answer.statusCode !== 200) throw new Error(`${answer.statusCode}: ${text}`);
-      return elapsed;
-    },
+    send: async (request) => (await ask(request)).microseconds,
+    ask,
     stream: async (request, { chunks, isPaced }) => {
       const begin = performance.now();
       const answer = await post(request, {

@@ -1,13 +1,19 @@
 /** Goal 5: what Plimsoll adds to a call, beside a proxy that only passes bytes and one that parses and writes JSON. */
 
-import {
-  type Service,
-  type SessionSummary,
-  startService,
-} from "../packages/plimsoll/test/harness/service.ts";
-import { processorMicroseconds, startChild, withFolder } from "./processes.ts";
+import { processorMicroseconds, withFolder } from "./processes.ts";
 import { type ConversationOptions, createConversation } from "./proxy-conversation.ts";
 import { connect } from "./proxy-load.ts";
+import {
+  added,
+  checkRecorded,
+  emptyRounds,
+  interleave,
+  milliseconds,
+  type Rounds,
+  type Target,
+  type TargetName,
+  withTargets,
+} from "./proxy-targets.ts";
 import {
   atLeast,
   atMost,
@@ -21,18 +27,6 @@ import {
 import { mean, median, medianRatio, percentile } from "./statistics.ts";
 import { createTexts } from "./texts.ts";
 
-/** Something to send requests to; without a process of its own it is the upstream itself. */
-interface Target {
-  readonly name: TargetName;
-  readonly origin: string;
-  readonly pid?: number;
-}
-
-type TargetName = "direct" | "pass-through" | "parse + stringify" | "Plimsoll";
-
-/** One number for each round and target: what was measured next to each other stays comparable. */
-type Rounds = Readonly<Record<TargetName, number[]>>;
-
 const concurrentClients = 32;
 const streamChunks = 2_000;
 
@@ -43,61 +37,12 @@ export const proxyBenchmark: Benchmark = {
 };
 
 async function runAll(folder: string, options: RunOptions): Promise<Outcome> {
-  const started: { stop(): Promise<void> }[] = [];
-  const start = async <T extends { stop(): Promise<void> }>(starting: Promise<T>): Promise<T> => {
-    const running = await starting;
-    started.unshift(running);
-    return running;
-  };
-  try {
-    const upstream = await start(startChild(new URL("./proxy-upstream.ts", import.meta.url)));
-    const direct = originOf(upstream.greeting);
-    const floor = new URL("./proxy-floor.ts", import.meta.url);
-    const pass = await start(startChild(floor, { arguments: ["pass", direct] }));
-    const parse = await start(startChild(floor, { arguments: ["parse", direct] }));
-    const service = await start(startPlimsoll(direct, folder, options));
-    const outcome = await measure(
-      [
-        { name: "direct", origin: direct },
-        { name: "pass-through", origin: originOf(pass.greeting), pid: pass.pid },
-        { name: "parse + stringify", origin: originOf(parse.greeting), pid: parse.pid },
-        { name: "Plimsoll", origin: service.url, pid: service.pid },
-      ],
-      options,
-    );
+  const upstream = new URL("./proxy-upstream.ts", import.meta.url);
+  return withTargets({ upstream, folder, options }, async (targets, service) => {
+    const outcome = await measure(targets, options);
     await checkRecorded(service);
     return outcome;
-  } finally {
-    for (const running of started) await running.stop();
-  }
-}
-
-function originOf(greeting: unknown): string {
-  return `http://127.0.0.1:${(greeting as { readonly port: number }).port}`;
-}
-
-function startPlimsoll(
-  upstream: string,
-  data: string,
-  { profileFolder }: RunOptions,
-): Promise<Service> {
-  const flags = `--cpu-prof --cpu-prof-dir=${profileFolder}`;
-  return startService({
-    upstreams: { anthropic: upstream },
-    data,
-    ...(profileFolder === undefined ? {} : { env: { NODE_OPTIONS: flags } }),
   });
-}
-
-/** What was not recorded as one conversation was not measured as one. */
-async function checkRecorded(service: Service): Promise<void> {
-  const page = await service.api<{ readonly items: readonly SessionSummary[] }>(
-    "/api/sessions?limit=100",
-  );
-  const isTorn = page.items.some(({ branches, turns }) => branches !== 1 || turns === 0);
-  if (page.items.length === 0 || isTorn)
-    throw new Error("Plimsoll did not take the conversations for what they are.");
-  if (service.stderr !== "") throw new Error(`Plimsoll complained: ${service.stderr}`);
 }
 
 async function measure(targets: readonly Target[], options: RunOptions): Promise<Outcome> {
@@ -116,26 +61,6 @@ async function measure(targets: readonly Target[], options: RunOptions): Promise
 interface Part {
   readonly table: Table;
   readonly checks: readonly Check[];
-}
-
-function emptyRounds(): Rounds {
-  return { direct: [], "pass-through": [], "parse + stringify": [], Plimsoll: [] };
-}
-
-/** In every round each target has its turn. */
-async function interleave(
-  targets: readonly Target[],
-  rounds: number,
-  work: (target: Target, round: number) => Promise<void>,
-): Promise<void> {
-  for (let round = 0; round < rounds; round++) {
-    for (const target of targets) await work(target, round);
-  }
-}
-
-/** Beyond the direct call of the same round. */
-function added(rounds: Rounds, name: TargetName): readonly number[] {
-  return rounds[name].map((value, round) => value - (rounds.direct[round] ?? Number.NaN));
 }
 
 interface Sequence {
@@ -185,10 +110,6 @@ async function runSequence(
   });
   for (const { connection } of clients.values()) await connection.close();
   return { p50, times, processor };
-}
-
-function milliseconds(microseconds: number): string {
-  return figure(microseconds / 1000);
 }
 
 async function measureSmall(targets: readonly Target[], { isQuick }: RunOptions): Promise<Part> {
