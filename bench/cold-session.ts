@@ -16,14 +16,26 @@ import {
   maxOutput,
   ruler,
 } from "./conversation.ts";
+import { watchEventLoop } from "./event-loop.ts";
+import { openExactCounter } from "./exact-counter.ts";
+import { openTrim } from "./peers-adapters.ts";
 import { greet } from "./processes.ts";
 
 export interface ColdFigures {
   readonly milliseconds: number;
-  /** Of all threads. */
+  /** Of all threads, until the request is ready. */
   readonly processorMilliseconds: number;
+  /** The longest hold of the event loop until then, in processor time of the main thread. */
+  readonly heldMilliseconds: number;
+  readonly later: LaterFigures;
   /** To go on with in another process. */
   readonly session: string;
+}
+
+/** The end of the turn, and what goes on in the background, until the process is quiet. */
+export interface LaterFigures {
+  readonly processorMilliseconds: number;
+  readonly heldMilliseconds: number;
 }
 
 const limitTokens = 100_000;
@@ -46,6 +58,7 @@ async function measure(): Promise<ColdFigures> {
   const conversation = createConversation(Number(length));
   const messages = [...conversation.messages, conversation.result(resultCharacters)];
   if (way === "tail scan") return clock(await tailScan(messages), "scanned");
+  if (way === "trimMessages") return clock(await trim(messages), "trimmed");
   const config = configOf({ cold: limitTokens });
   const engine = await openEngine(
     folder === "" ? { store: "memory", config } : { data: folder, config },
@@ -62,21 +75,79 @@ async function measure(): Promise<ColdFigures> {
 
 /** Code, tokenizer and store have been loaded; nothing of the conversation is known. */
 async function clock(work: Work, expected: string): Promise<ColdFigures> {
+  const held = watchEventLoop();
   const processor = process.cpuUsage();
   const before = performance.now();
-  const { outcome, tokens, body, session, commit } = await work();
-  const milliseconds = performance.now() - before;
-  const { user, system } = process.cpuUsage(processor);
+  let milliseconds = 0;
+  let processorMilliseconds = 0;
+  const done: Done[] = [];
+  const { longestMs } = await held(async () => {
+    done.push(await work());
+    milliseconds = performance.now() - before;
+    processorMilliseconds = processorSince(processor);
+  });
+  const [result] = done;
+  if (result === undefined) throw new Error("The turn was not made.");
+  const later = await finish(held, result);
+  judge(result, expected);
+  return {
+    milliseconds,
+    processorMilliseconds,
+    heldMilliseconds: longestMs,
+    later,
+    session: result.session ?? "",
+  };
+}
+
+function processorSince(before: NodeJS.CpuUsage): number {
+  const { user, system } = process.cpuUsage(before);
+  return (user + system) / 1000;
+}
+
+async function finish(
+  held: ReturnType<typeof watchEventLoop>,
+  { commit }: Done,
+): Promise<LaterFigures> {
+  const processor = process.cpuUsage();
+  const { longestMs } = await held(async () => {
+    await commit?.();
+    await untilQuiet();
+  });
+  return { processorMilliseconds: processorSince(processor), heldMilliseconds: longestMs };
+}
+
+/** What goes on in the background says nothing when it is done: so this waits until all threads have done nothing for a while. */
+async function untilQuiet(): Promise<void> {
+  const [stepMs, quietSteps, quietShare, longestMs] = [50, 6, 0.1, 60_000];
+  const until = performance.now() + longestMs;
+  for (let quiet = 0; quiet < quietSteps && performance.now() < until; ) {
+    const processor = process.cpuUsage();
+    await new Promise((resolve) => setTimeout(resolve, stepMs));
+    quiet = processorSince(processor) < stepMs * quietShare ? quiet + 1 : 0;
+  }
+}
+
+function judge({ outcome, tokens, body }: Done, expected: string): void {
   if (outcome !== expected) throw new Error(`The turn was ${outcome} and not ${expected}.`);
   if (tokens > limitTokens) throw new Error(`${tokens} tokens are over the limit.`);
   // The scan cuts where it must, whatever stands there.
   const [found] = outcome === "scanned" ? [] : validate({ wire: "openai-chat", body: body() });
   if (found !== undefined) throw new Error(`Rule ${found.rule} is broken: ${found.message}`);
-  await commit?.();
-  return {
-    milliseconds,
-    processorMilliseconds: (user + system) / 1000,
-    session: session ?? "",
+}
+
+/** LangChain's, which counts everything with our counter. The peers benchmark counts and judges what it leaves. */
+async function trim(messages: readonly JsonObject[]): Promise<Work> {
+  const counter = await openExactCounter();
+  const peer = await openTrim({ limitTokens, tokensOf: counter.tokensOf }, "human");
+  await peer.add(messages);
+  return async () => {
+    const left = (await peer.manage())();
+    return {
+      outcome: "trimmed",
+      tokens: 0,
+      body: () => ({ model: "cold", messages: left }),
+      commit: () => counter.close(),
+    };
   };
 }
 

@@ -5,11 +5,9 @@
 
 import { openPlimsoll } from "plimsoll";
 import type { JsonObject } from "../packages/plimsoll/src/message/json.ts";
-import { createFactsReader } from "../packages/plimsoll/src/session/measure/message-facts.ts";
-import { createTokenCounter } from "../packages/plimsoll/src/session/measure/token-counter.ts";
 import { validate } from "../packages/plimsoll/src/wire/validate/validate.ts";
-import { wires } from "../packages/plimsoll/src/wire/wires.ts";
-import { configOf, createConversation, ruler } from "./conversation.ts";
+import { configOf, createConversation } from "./conversation.ts";
+import { openExactCounter } from "./exact-counter.ts";
 import {
   openPrune,
   openSummarization,
@@ -33,18 +31,7 @@ export interface CompactionFigures {
 
 const limitTokens = 100_000;
 const resultCharacters = 1_500;
-const counter = createTokenCounter();
-const facts = createFactsReader(counter);
-
-async function tokensOf(messages: readonly JsonObject[]): Promise<readonly number[]> {
-  const bytes = messages.map((message) => new TextEncoder().encode(JSON.stringify(message)));
-  const learned = await facts.learn(wires["openai-chat"], bytes, ruler);
-  return learned.map(({ tokens }) => tokens);
-}
-
-async function sumOf(messages: readonly JsonObject[]): Promise<number> {
-  return (await tokensOf(messages)).reduce((sum, tokens) => sum + tokens, 0);
-}
+const counter = await openExactCounter();
 
 async function openOwn(): Promise<Peer> {
   const plimsoll = await openPlimsoll({
@@ -77,10 +64,8 @@ async function measure(): Promise<CompactionFigures> {
   const [way = "", length] = process.argv.slice(2);
   const conversation = createConversation(Number(length));
   const messages = [...conversation.messages, conversation.result(resultCharacters)];
-  const peer = await ways[way]?.({ limitTokens, tokensOf });
+  const peer = await ways[way]?.({ limitTokens, tokensOf: counter.tokensOf });
   if (peer === undefined) throw new Error(`There is no way "${way}".`);
-  // Everyone counts with the same tokenizer, and it is there.
-  await tokensOf([{ role: "user", content: "Hello." }]);
   const processor = process.cpuUsage();
   const before = performance.now();
   await peer.add(messages);
@@ -90,12 +75,12 @@ async function measure(): Promise<CompactionFigures> {
   const left = read();
   // What it does behind the call is none of the call's time; it must not disturb the counting below either.
   await peer.close?.();
-  const tokensAfter = await sumOf(left);
+  const tokensAfter = await counter.sumOf(left);
   const [finding] = validate({ wire: "openai-chat", body: { model: "bench", messages: left } });
   const figures = {
     milliseconds,
     processorMilliseconds: (user + system) / 1000,
-    tokensBefore: await sumOf(messages),
+    tokensBefore: await counter.sumOf(messages),
     tokensAfter,
     messagesLeft: left.length,
     fault: tokensAfter > limitTokens ? "over the limit" : (finding?.rule ?? ""),

@@ -1,7 +1,7 @@
 /**
  * Runs the benchmarks: `node bench/main.ts [name…] [--quick] [--write] [--profile]`.
- * Results go to results/latest.json. With --write, the measured sections of PERFORMANCE.md are written anew, one after the
- * other. With --profile, profiles of the proxy go to results/.
+ * Results and pictures go to results/. With --write, the measured sections of PERFORMANCE.md and the pictures beside it are
+ * written anew, one after the other. With --profile, profiles of the proxy go to results/.
  */
 
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -23,7 +23,7 @@ import { outsideBenchmark } from "./outside.ts";
 import { peersBenchmark } from "./peers.ts";
 import { type Finished, pageWith } from "./performance-page.ts";
 import { proxyBenchmark } from "./proxy.ts";
-import { type Benchmark, tablesOf, toText } from "./report.ts";
+import { type Benchmark, type Outcome, tablesOf, toText } from "./report.ts";
 import { stallsBenchmark } from "./stalls.ts";
 import { tokensBenchmark } from "./tokens.ts";
 
@@ -57,6 +57,10 @@ function choose(names: readonly string[]): readonly Benchmark[] {
   return names.length === 0 ? benchmarks : benchmarks.filter(({ name }) => names.includes(name));
 }
 
+function writePictures({ pictures = [] }: Outcome, folder: string): void {
+  for (const { fileName, svg } of pictures) writeFileSync(`${folder}${fileName}`, svg);
+}
+
 async function main(): Promise<void> {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
@@ -86,13 +90,17 @@ async function main(): Promise<void> {
     const one = { benchmark, outcome, seconds };
     finished.push(one);
     // After each benchmark, so that an interrupted run loses only the benchmark that was running.
-    if (values.write)
+    writePictures(outcome, `${resultsFolder}/`);
+    if (values.write) {
+      writePictures(outcome, fileURLToPath(new URL(".", pageFile)));
       writeFileSync(pageFile, pageWith(readFileSync(pageFile, "utf8"), benchmarks, one));
+    }
   }
-  const results = finished.map(({ benchmark, outcome, seconds }) => ({
+  const results = finished.map(({ benchmark, outcome: { tables, checks }, seconds }) => ({
     name: benchmark.name,
     seconds,
-    ...outcome,
+    tables,
+    checks,
   }));
   const machine = `${describeMachine()}, commit ${describeCommit()}`;
   const json = JSON.stringify({ machine, isQuick: values.quick, results }, null, 2);

@@ -5,9 +5,9 @@ import type { JsonObject } from "../packages/plimsoll/src/message/json.ts";
 
 /** One way of keeping a conversation small. */
 export interface Peer {
-  /** Whole exchanges, or everything that was said before the first call. */
+  /** Whole exchanges, or everything that was said before the first call. Only turns them into the library's own kind of messages. */
   add(messages: readonly JsonObject[]): Promise<void>;
-  /** What the model would be sent now. */
+  /** What the model would be sent now. All of the library's work is in here. */
   manage(): Promise<() => readonly JsonObject[]>;
   close?(): Promise<void>;
 }
@@ -17,17 +17,17 @@ export interface PeerWorld {
   readonly tokensOf: (messages: readonly JsonObject[]) => Promise<readonly number[]>;
 }
 
-interface ChatCall {
+export interface ChatCall {
   readonly id: string;
   readonly function: { readonly name: string; readonly arguments: string };
 }
 
-function callsOf(message: JsonObject): readonly ChatCall[] {
+export function callsOf(message: JsonObject): readonly ChatCall[] {
   const calls = message["tool_calls"];
   return (Array.isArray(calls) ? calls : []) as unknown as readonly ChatCall[];
 }
 
-function contentOf(message: JsonObject): string {
+export function contentOf(message: JsonObject): string {
   const content = message["content"];
   return typeof content === "string" ? content : "";
 }
@@ -104,8 +104,9 @@ interface LangChainAgents {
   summarizationMiddleware(options: object): LangChainMiddleware;
 }
 
-/** What its model would answer, and at once: only what happens around that is timed. */
-const stubSummary = "The user asked for changes; the agent searched files and made some of them. ";
+/** What a model would answer that is asked for a summary, and at once: only what happens around that is timed. */
+export const stubSummary =
+  "The user asked for changes; the agent searched files and made some of them. ".repeat(20);
 
 /**
  * LangChain's summarizationMiddleware with a model that answers at once: what is over the limit is brought to half of it.
@@ -116,38 +117,43 @@ export async function openSummarization({ limitTokens, tokensOf }: PeerWorld): P
   const agents: LangChainAgents = await import(import.meta.resolve("langchain"));
   const source: JsonObject[] = [];
   const counts = new Map<string, number>();
+  // An agent keeps it beside its messages.
+  const system: JsonObject[] = [];
   let state: readonly LangChainMessage[] = [];
+  const sourceOf = ({ id }: LangChainMessage): JsonObject => source[Number(id)] ?? {};
   const tokenCounter = async (list: readonly LangChainMessage[]): Promise<number> => {
-    let tokens = 0;
-    for (const { id = "" } of list) {
-      const known = counts.get(id) ?? (await tokensOf([source[Number(id)] ?? {}]))[0] ?? Number.NaN;
-      counts.set(id, known);
-      tokens += known;
-    }
-    return tokens;
+    const fresh = list.filter(({ id = "" }) => !counts.has(id));
+    const counted = await tokensOf(fresh.map(sourceOf));
+    for (const [index, { id = "" }] of fresh.entries()) counts.set(id, counted[index] ?? 0);
+    return list.reduce((sum, { id = "" }) => sum + (counts.get(id) ?? 0), 0);
   };
   const middleware = agents.summarizationMiddleware({
-    model: { invoke: async () => ({ content: stubSummary.repeat(20) }) },
+    model: { invoke: async () => ({ content: stubSummary }) },
     trigger: { tokens: limitTokens },
     keep: { tokens: limitTokens / 2 },
     tokenCounter,
   });
   return {
     add: async (added) => {
-      const messages = added.map((message, index) =>
+      const said = added.filter(({ role }) => role !== "system");
+      system.push(...added.filter(({ role }) => role === "system"));
+      const messages = said.map((message, index) =>
         langChainMessage(langChain, message, String(source.length + index)),
       );
-      source.push(...added);
+      source.push(...said);
       state = [...state, ...messages];
     },
     manage: async () => {
       const update = await middleware.beforeModel({ messages: state }, { context: {} });
       // The first says that everything before is gone; the second is the summary, in the name of a message that it replaces.
       const [, summary, ...left] = update?.messages ?? [];
-      if (summary === undefined) return () => source;
-      const own = { role: "user", content: String(summary.content) };
-      state = [summary, ...left];
-      return () => [own, ...left.map(({ id }) => source[Number(id)] ?? {})];
+      if (summary !== undefined) {
+        source[Number(summary.id)] = { role: "user", content: String(summary.content) };
+        counts.delete(summary.id ?? "");
+        state = [summary, ...left];
+      }
+      const sent = state;
+      return () => [...system, ...sent.map(sourceOf)];
     },
   };
 }
@@ -192,7 +198,10 @@ export async function openPrune(): Promise<Peer> {
   };
 }
 
-function modelMessage(message: JsonObject, names: ReadonlyMap<string, string>): ModelMessage {
+export function modelMessage(
+  message: JsonObject,
+  names: ReadonlyMap<string, string>,
+): ModelMessage {
   const content = contentOf(message);
   if (message["role"] === "system") return { role: "system", content };
   if (message["role"] === "user") return { role: "user", content };

@@ -5,12 +5,19 @@
 
 import { openPlimsoll } from "plimsoll";
 import type { JsonObject } from "../packages/plimsoll/src/message/json.ts";
-import { createFactsReader } from "../packages/plimsoll/src/session/measure/message-facts.ts";
-import { createTokenCounter } from "../packages/plimsoll/src/session/measure/token-counter.ts";
 import { validate } from "../packages/plimsoll/src/wire/validate/validate.ts";
-import { wires } from "../packages/plimsoll/src/wire/wires.ts";
-import { answerOf, configOf, createConversation, ruler } from "./conversation.ts";
-import { openPrune, openTrim, type Peer, type PeerWorld } from "./peers-adapters.ts";
+import { answerOf, configOf, createConversation } from "./conversation.ts";
+import { openExactCounter } from "./exact-counter.ts";
+import {
+  openPrune,
+  openSummarization,
+  openTrim,
+  type Peer,
+  type PeerWorld,
+} from "./peers-adapters.ts";
+import { openMastra } from "./peers-mastra.ts";
+import { openPi } from "./peers-pi.ts";
+import { openStrands } from "./peers-strands.ts";
 import { greet } from "./processes.ts";
 
 export interface PeerFigures {
@@ -31,14 +38,7 @@ const limitTokens = 100_000;
 const resultCharacters = 1_500;
 /** Later calls stop after so long; there is always one. */
 const laterMillisecondsMax = 20_000;
-const counter = createTokenCounter();
-const facts = createFactsReader(counter);
-
-async function tokensOf(messages: readonly JsonObject[]): Promise<readonly number[]> {
-  const bytes = messages.map((message) => new TextEncoder().encode(JSON.stringify(message)));
-  const learned = await facts.learn(wires["openai-chat"], bytes, ruler);
-  return learned.map(({ tokens }) => tokens);
-}
+const counter = await openExactCounter();
 
 async function openOwn(): Promise<Peer> {
   const plimsoll = await openPlimsoll({
@@ -48,15 +48,18 @@ async function openOwn(): Promise<Peer> {
   await plimsoll.warmUp();
   const session = await plimsoll.session();
   let measured = 0;
+  let waiting: readonly JsonObject[] = [];
   return {
+    // It takes messages as they come: all that follows is its work.
     add: async (messages) => {
-      const [first, ...others] = messages;
+      waiting = messages;
+    },
+    manage: async () => {
+      const [first, ...others] = waiting;
       // From the second turn on, the first of what is new is the answer to the last request.
       const isAnswer = measured > 0 && first !== undefined;
       if (isAnswer) await session.commit(answerOf(first, measured));
-      for (const message of isAnswer ? others : messages) await session.append(message);
-    },
-    manage: async () => {
+      for (const message of isAnswer ? others : waiting) await session.append(message);
       const { request, measurement } = await session.prepare({ target: "bench/peers" });
       measured = measurement.total;
       const list = request["messages"] as readonly JsonObject[];
@@ -70,7 +73,11 @@ const ways: Readonly<Record<string, (world: PeerWorld) => Promise<Peer>>> = {
   Plimsoll: openOwn,
   "trimMessages, startOn human": (world) => openTrim(world, "human"),
   trimMessages: (world) => openTrim(world),
+  summarizationMiddleware: openSummarization,
   pruneMessages: openPrune,
+  "Mastra TokenLimiter": openMastra,
+  "Strands sliding window": openStrands,
+  "pi compaction": openPi,
 };
 
 interface Seen {
@@ -82,7 +89,7 @@ interface Seen {
 }
 
 async function look(seen: Seen, messages: readonly JsonObject[]): Promise<void> {
-  const tokens = (await tokensOf(messages)).reduce((sum, count) => sum + count, 0);
+  const tokens = await counter.sumOf(messages);
   const findings = validate({ wire: "openai-chat", body: { model: "bench", messages } });
   seen.tokensLeft = tokens;
   seen.messagesLeft = messages.length;
@@ -95,10 +102,7 @@ async function look(seen: Seen, messages: readonly JsonObject[]): Promise<void> 
 async function measure(): Promise<PeerFigures> {
   const [way = "", length, turns, exchanges] = process.argv.slice(2);
   const conversation = createConversation(Number(length), 1, Number(exchanges));
-  const peer = await ways[way]?.({
-    limitTokens,
-    tokensOf,
-  });
+  const peer = await ways[way]?.({ limitTokens, tokensOf: counter.tokensOf });
   if (peer === undefined) throw new Error(`There is no way "${way}".`);
   const seen: Seen = {
     overLimit: 0,

@@ -36,6 +36,7 @@ function sectionOf({ benchmark, outcome, seconds }: Finished): string {
   return [
     `## ${benchmark.title}`,
     `\`npm run bench -- ${benchmark.name}\` on ${today()}, commit ${describeCommit()}, ${describeMachine()}. It took ${seconds} s.`,
+    ...(outcome.pictures ?? []).map(({ title, fileName }) => `![${title}](${fileName})`),
     ...tablesOf(outcome).map(toMarkdown),
   ].join("\n\n");
 }

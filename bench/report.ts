@@ -16,9 +16,17 @@ export interface Check {
   readonly isMet: boolean;
 }
 
+/** A file beside the page, shown in its section. */
+export interface Picture {
+  readonly fileName: string;
+  readonly title: string;
+  readonly svg: string;
+}
+
 export interface Outcome {
   readonly tables: readonly Table[];
   readonly checks: readonly Check[];
+  readonly pictures?: readonly Picture[];
 }
 
 export interface Benchmark {

@@ -6,6 +6,7 @@
 import { openEngine } from "../packages/plimsoll/src/engine.ts";
 import type { JsonObject } from "../packages/plimsoll/src/message/json.ts";
 import { wires } from "../packages/plimsoll/src/wire/wires.ts";
+import { type Held, watchEventLoop } from "./event-loop.ts";
 import { greet } from "./processes.ts";
 import { createTexts } from "./texts.ts";
 
@@ -15,12 +16,6 @@ export interface StallFigures {
   readonly receipt: Held;
   readonly picture: Held;
   readonly search: Held;
-}
-
-export interface Held {
-  /** Of the main thread's processor time, between two turns of the event loop. */
-  readonly longestMs: number;
-  readonly totalMs: number;
 }
 
 const [kind = "words", characters = "1000000", window = "60000"] = process.argv.slice(2);
@@ -99,30 +94,6 @@ function conversation(): readonly JsonObject[] {
   return [first, ...steps.flat()];
 }
 
-/** Measures this thread alone: the work of other threads and processes is left out. */
-function processorMs(): number {
-  const { user, system } = process.threadCpuUsage();
-  return (user + system) / 1000;
-}
-
-let longestMs = 0;
-let last = processorMs();
-function look(): void {
-  const now = processorMs();
-  longestMs = Math.max(longestMs, now - last);
-  last = now;
-  setTimeout(look, 1).unref();
-}
-
-async function held(work: () => Promise<unknown>): Promise<Held> {
-  longestMs = 0;
-  const from = performance.now();
-  await work();
-  // What was held last is seen with the next look.
-  await new Promise((resolve) => setTimeout(resolve, 20));
-  return { longestMs, totalMs: performance.now() - from };
-}
-
 const providers = { anthropic: { contextWindow: Number(window) } };
 const agent = { context_budget: "window" } as const;
 const engine = await openEngine({ store: "memory", config: { providers, agent } });
@@ -139,7 +110,7 @@ const request = {
   messages: conversation(),
 };
 const body = new TextEncoder().encode(JSON.stringify(request));
-look();
+const held = watchEventLoop();
 let session = "";
 let outcome = "";
 const turn = await held(async () => {

@@ -1,8 +1,9 @@
 /** How long one request keeps all others waiting: the longest piece of work on the event loop, for texts that are hard to cut. */
 
+import type { Held } from "./event-loop.ts";
 import { startChild } from "./processes.ts";
 import { atMost, type Benchmark, figure } from "./report.ts";
-import type { Held, StallFigures } from "./stalls-session.ts";
+import type { StallFigures } from "./stalls-session.ts";
 import { median } from "./statistics.ts";
 
 const goalMs = 50;

@@ -19,3 +19,14 @@ export function mean(values: readonly number[]): number {
 export function medianRatio(values: readonly number[], bases: readonly number[]): number {
   return median(values.map((value, index) => value / (bases[index] ?? Number.NaN)));
 }
+
+/** The power of the length with which the time grows: the slope, by least squares, of both logarithms. */
+export function growthExponent(
+  points: readonly (readonly [length: number, time: number])[],
+): number {
+  const logs = points.map(([length, time]) => [Math.log(length), Math.log(time)] as const);
+  const across = mean(logs.map(([x]) => x));
+  const up = mean(logs.map(([, y]) => y));
+  const together = logs.reduce((sum, [x, y]) => sum + (x - across) * (y - up), 0);
+  return together / logs.reduce((sum, [x]) => sum + (x - across) ** 2, 0);
+}
