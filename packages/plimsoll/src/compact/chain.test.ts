@@ -67,6 +67,13 @@ describe("the order", () => {
     expect(namesFor(settings).slice(-2)).toEqual(["truncate_half", "truncate"]);
   });
 
+  test("truncate.last_resort: false: truncation only if the order names it", () => {
+    const truncate = { last_resort: false } as const;
+    expect(namesFor({ truncate })).not.toContain("truncate");
+    expect(namesFor({ truncate, chain_order: ["hybrid"] })).not.toContain("truncate");
+    expect(namesFor({ truncate, chain_order: ["truncate"] })).toContain("truncate");
+  });
+
   test("truncation alone is the last resort", () => {
     const last = strategiesFor({ chain_order: seedOrder }, { count });
     expect(last.filter(({ isLastResort }) => isLastResort).map(({ name }) => name)).toEqual([

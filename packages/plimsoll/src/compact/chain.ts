@@ -67,9 +67,8 @@ export function strategiesFor(
 ): readonly Strategy[] {
   const older = settings?.file_reads === "last" ? [olderCopies(parts)] : [];
   const lossless = [mediaToHandles, ...older, duplicateReads(parts)];
-  const { keep = "fit" } = settings?.truncate ?? {};
-  const cut = keep === "fit" ? [truncate] : [truncateKeeping(keep), truncate];
   const order = settings?.chain_order ?? [];
+  const cut = truncation(settings?.truncate ?? {}, order.includes("truncate"));
   if (settings === undefined || order.length === 0)
     return [...lossless, parts.excerpt ?? excerpt, ...cut];
   const { count, warn } = parts;
@@ -84,6 +83,15 @@ export function strategiesFor(
     }
   }
   return [...lossless, ...named, ...cut];
+}
+
+/** The truncation at the end of a chain. Empty if the settings want none and the order does not name it. */
+function truncation(
+  { keep = "fit", last_resort = true }: TruncateSettings,
+  isNamed: boolean,
+): readonly Strategy[] {
+  if (!last_resort && !isNamed) return [];
+  return keep === "fit" ? [truncate] : [truncateKeeping(keep), truncate];
 }
 
 interface Making {

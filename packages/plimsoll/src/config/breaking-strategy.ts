@@ -16,7 +16,7 @@ export const breakingStrategy = z.strictObject({
       ]),
     )
     .describe(
-      "Strategies to try, in this order. `truncate` always comes last, also if it is not named. With `[truncate]`, Plimsoll replaces only repeated reads before it truncates. Default: none, which means that old messages are replaced by excerpts.",
+      "Strategies to try, in this order. `truncate` comes last, also if it is not named (see `truncate.last_resort`). With `[truncate]`, Plimsoll replaces only repeated reads before it truncates. Default: none, which means that old messages are replaced by excerpts.",
     )
     .optional(),
   file_reads: z
@@ -36,6 +36,12 @@ export const breakingStrategy = z.strictObject({
         .enum(["fit", "none", "lastTwo", "half", "quarter"])
         .describe(
           "`fit`: removes the oldest units until the rest fits. The other values first cut the middle once. Of the middle, `none` keeps nothing, `lastTwo` the last two units, `half` a half, and `quarter` a quarter. The first question with its answer, and everything since the user's last words, always stay. Default: `fit`.",
+        )
+        .optional(),
+      last_resort: z
+        .boolean()
+        .describe(
+          "Whether truncation comes last in a chain that does not name it. `false`: if the chain does not make the request fit, Plimsoll does at once what `recovery_mode` says. Default: true.",
         )
         .optional(),
     })

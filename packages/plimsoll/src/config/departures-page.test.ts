@@ -33,6 +33,17 @@ const seen: Readonly<Record<string, readonly (readonly [file: string, title: str
       "the policy of document A holds for every client with `upstream: always`",
     ],
   ],
+  "All breaking strategies failed": [
+    [
+      "test/engine/document-a.test.ts",
+      "BREAKER_FAILED: All strategies fail → force recovery: the conversation starts afresh",
+    ],
+    [
+      "test/engine/document-a.test.ts",
+      "with recovery_mode error, nothing is taken out, and the failure is recorded",
+    ],
+    ["src/compact/chain.test.ts", "truncation only if the order names it"],
+  ],
   "10k token chats → verify under limit, coherence >0.85": [
     [
       "test/engine/simulated-overflows.test.ts",

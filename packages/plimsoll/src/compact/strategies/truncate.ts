@@ -16,6 +16,8 @@ export interface TruncateSettings {
   readonly enough_saved?: number | undefined;
   /** "fit" removes the oldest units until the rest fits. The others keep this much of the middle. */
   readonly keep?: Keep | "fit" | undefined;
+  /** Whether truncation ends every chain, also one whose order does not name it. Default: true. */
+  readonly last_resort?: boolean | undefined;
 }
 
 export const truncate: Strategy = {
