@@ -200,7 +200,7 @@ function tighterRecent(
 
 /** A ratio of 1 stays 1, because it means that such content is kept word for word. */
 function tighterRatios(
-  { compress_ratios }: ContentTypeChunkingSettings,
+  { compress_ratios, ...rest }: ContentTypeChunkingSettings,
   round: number,
 ): ContentTypeChunkingSettings {
   const tighter = (kind: keyof CompressRatios): number => {
@@ -208,6 +208,7 @@ function tighterRatios(
     return ratio >= 1 ? 1 : shrunk(ratio, round);
   };
   return {
+    ...rest,
     compress_ratios: {
       code: tighter("code"),
       text: tighter("text"),

@@ -3,6 +3,15 @@
 import { z } from "zod";
 import { share, tokens } from "./providers.ts";
 
+function relevance(purpose: string) {
+  return z
+    .enum(["rank", "cosine"])
+    .describe(
+      `${purpose} \`rank\`: the rank of a unit within the session, by shared words and by meaning. \`cosine\`: how near its meaning is to that of the task, by the embedder or by word vectors. Default: \`rank\`.`,
+    )
+    .optional();
+}
+
 export const breakingStrategy = z.strictObject({
   chain_order: z
     .array(
@@ -72,6 +81,7 @@ export const breakingStrategy = z.strictObject({
         .min(1)
         .describe("Factor for the relevance of units with priority 1. Default: 1.5.")
         .optional(),
+      relevance: relevance("What `rel_threshold` is compared with, from 0 to 1."),
     })
     .describe("Keeps units that are recent or relevant to the task, and removes others.")
     .optional(),
@@ -87,6 +97,14 @@ export const breakingStrategy = z.strictObject({
           log: share.describe("Share of logs that stays. Default: 0.4.").optional(),
           other: share.describe("Share of all other text that stays. Default: 0.6.").optional(),
         })
+        .optional(),
+      least_tokens: tokens
+        .describe(
+          "Messages of the user and the model with fewer tokens than this stay as they are. Default: 400 for the user, 200 for the model. Tool results have no minimum.",
+        )
+        .optional(),
+      recent_share: share
+        .describe("Share of units, counted from the newest, that stay as they are. Default: 0.2.")
         .optional(),
     })
     .describe(
@@ -104,6 +122,7 @@ export const breakingStrategy = z.strictObject({
           "Text in place of the removed units. `brief`: how much is missing. `linked`: also a handle for each unit. Default: `brief`.",
         )
         .optional(),
+      relevance: relevance("What the units are ordered by."),
     })
     .describe("Replaces the least relevant units with placeholders.")
     .optional(),

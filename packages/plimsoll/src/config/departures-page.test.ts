@@ -44,6 +44,22 @@ const seen: Readonly<Record<string, readonly (readonly [file: string, title: str
     ],
     ["src/compact/chain.test.ts", "truncation only if the order names it"],
   ],
+  "cosine similarity 0–1": [
+    [
+      "src/compact/strategies/prioritize-recent.test.ts",
+      "relevance: cosine compares rel_threshold with the similarity of meaning, and not with a rank",
+    ],
+    [
+      "src/compact/relevance/relevance.test.ts",
+      "relevanceScore: cosine similarity 0–1, if that is what is asked for",
+    ],
+  ],
+  compress_ratios: [
+    [
+      "src/compact/strategies/content-type-chunking.test.ts",
+      "compress_ratios: text 0.5, also for short texts and for the newest",
+    ],
+  ],
   "10k token chats → verify under limit, coherence >0.85": [
     [
       "test/engine/simulated-overflows.test.ts",

@@ -8,7 +8,7 @@ import type {
   VisibleConversation,
 } from "../../message/strategy.ts";
 import { markTexts } from "../../text/for-models.ts";
-import { type Relevance, unitText } from "../relevance/relevance.ts";
+import { type Relevance, type RelevanceScale, unitText } from "../relevance/relevance.ts";
 import { similarityOf } from "../relevance/similarity.ts";
 import { summarise } from "../summary/summary.ts";
 import { movableUnits, rangesOfUnits, roomForText, takenForGoal } from "../units/movable-units.ts";
@@ -28,6 +28,8 @@ export interface DiscardLowRelSettings {
   readonly discard_percent?: number | undefined;
   /** brief: the placeholder says what was removed. linked: the placeholder also shows its own handle. */
   readonly placeholder_detail?: "brief" | "linked" | undefined;
+  /** How relevance is measured. Default: rank. */
+  readonly relevance?: RelevanceScale | undefined;
 }
 
 /** Minimum similarity between the remaining units and all units. If it is lower, a summary replaces the removed units. */
@@ -48,7 +50,7 @@ export function discardLowRel(
     name: "discard_low_rel",
     propose: async (conversation, goal) => {
       if (conversation.tokens <= goal.tokens) return [];
-      const scores = await relevance.of(conversation);
+      const scores = await relevance.of(conversation, settings.relevance);
       const taken = unitsToTake(settings, conversation, goal, scores);
       const ranges = rangesOfUnits(conversation, taken);
       if (ranges.length === 0) return [];
