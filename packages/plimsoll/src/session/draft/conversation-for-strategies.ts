@@ -4,7 +4,7 @@ import { setImmediate as nextTick } from "node:timers/promises";
 import { headLength } from "../../compact/units/head.ts";
 import type { Message } from "../../message/message.ts";
 import type { OwnEffects, VisibleConversation, VisibleMessage } from "../../message/strategy.ts";
-import { tagsOf } from "../../message/tag.ts";
+import { type Priority, type TagInForce, tagsOf } from "../../message/tag.ts";
 import { type PriorityArea, splitUnits, type Unit } from "../../message/unit.ts";
 import { ownToolsBeside } from "../../offload/own-tools.ts";
 import { parseJson } from "../../wire/format/slices.ts";
@@ -18,10 +18,12 @@ import { replaceParts } from "./render.ts";
 /** After this many messages, Plimsoll lets other work run. */
 const messagesPerTick = 500;
 
-interface StrategyInput {
+export interface StrategyInput {
   readonly conversation: VisibleConversation;
   /** Index on the path, for each message. */
   readonly pathIndexes: readonly number[];
+  /** The highest priority that a caller gave to a message of the view, or to its session or request. */
+  readonly saidPriority?: Priority | undefined;
 }
 
 interface SeeingWorld {
@@ -67,7 +69,11 @@ export async function readVisible(
     ...summaryOf(sized),
     ...preparedFor(draft),
   };
-  return { conversation, pathIndexes };
+  return { conversation, pathIndexes, saidPriority: highestSaid(tags) };
+}
+
+function highestSaid(tags: readonly (TagInForce | undefined)[]): Priority | undefined {
+  return tags.flatMap((tag) => tag?.priority ?? tag?.general ?? []).toSorted()[0];
 }
 
 /**
