@@ -239,11 +239,15 @@ const tenThousand = [0, 100, 200].flatMap((from) =>
   kinds.map((kind, index) => ({ tokens: 10_000, seed: from + index, ...kind })),
 );
 
+/** Most units have the usual priority, unless the scenario says otherwise. */
+const shares = { p1Share: 0.1, p3Share: 0.135 };
+
 function overflowing(simulation: Simulation): {
   readonly before: VisibleConversation;
   readonly goal: Goal;
 } {
-  const before = seenFrom(simulateConversation(simulation), {
+  const wish = simulation.p1Share === undefined ? { ...simulation, ...shares } : simulation;
+  const before = seenFrom(simulateConversation(wish), {
     areas: simulatedAreas,
     otherTokens: 50,
   });
