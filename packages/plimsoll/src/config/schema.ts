@@ -174,6 +174,11 @@ export const configSchema = z.strictObject({
           "The text shown for a result that was replaced by a reference on arrival (decisions/0007). Default: `auto`.",
         )
         .optional(),
+      contextWindow: tokens
+        .describe(
+          "Size of the window of every model whose window is not known otherwise, in tokens. Default: none. The window of such a model then counts as 131072, and nothing is too long until the provider says so.",
+        )
+        .optional(),
       contextWindowBufferTokens: tokens.describe("Tokens kept free, for every model.").optional(),
       maxOutputTokens: tokens
         .describe("Tokens reserved for an answer, for every model.")
