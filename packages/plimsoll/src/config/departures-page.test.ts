@@ -103,6 +103,16 @@ const seen: Readonly<Record<string, readonly (readonly [file: string, title: str
       "Buffer preserved, Output space reserved: both are subtracted from every target's limit",
     ],
   ],
+  "`DEFAULT_CONTEXT_WINDOW_TOKENS` … 131,072 (fallback)": [
+    ["test/engine/document-b.test.ts", "with defaults.contextWindow, its window is enforced"],
+  ],
+  "`tool_preflight` … `toolBudgetExceeded`": [
+    ["test/engine/document-b.test.ts", "with strict_limit, the room is exactly limit − projected"],
+    [
+      "test/engine/document-b.test.ts",
+      "with strict_limit, a result over what is left exceeds the budget, and the next turn is the final one",
+    ],
+  ],
   "When projections exceed limit, guard forces final turn": [
     [
       "test/engine/guard-invariants.test.ts",
