@@ -131,6 +131,28 @@ const seen: Readonly<Record<string, readonly (readonly [file: string, title: str
       "document C: EffectiveWindow() is Total - MaxOutputTokens, with output_in_budget",
     ],
   ],
+  "compact_at = 0.95 * effective_window": [
+    [
+      "test/engine/document-c.test.ts",
+      "with hard_block: 0.95 and cost.when: forced, exactly from there on",
+    ],
+  ],
+  "Section ordering": [
+    [
+      "test/engine/document-c.test.ts",
+      "with prompt.sections: in_system, Order 5 and 6 are in the prompt, after the others",
+    ],
+    [
+      "src/prompt/sections.test.ts",
+      "with sections: in_system, what changes is in the prompt too, after everything else",
+    ],
+  ],
+  "Cache breakpoints inserted after sections 1–3": [
+    [
+      "test/engine/document-c.test.ts",
+      "with prompt.cache_marks: sections, each of the three has one",
+    ],
+  ],
   "`/compact` Command": [
     [
       "test/engine/compact-at-any-fill.test.ts",
