@@ -11,7 +11,11 @@ import { levelSettings, provider, share, tokens } from "./providers.ts";
 import { retention } from "./retention.ts";
 import { summariser } from "./summariser.ts";
 
-const priority = z.union([z.literal(1), z.literal(2), z.literal(3)]);
+const priority = z.union([z.literal(1), z.literal(2), z.literal(3)], {
+  error: "give 1, 2 or 3, where 1 is the highest priority",
+});
+
+const wrongBudget = { error: "give a number of tokens above 0, auto or window" };
 
 const llm = z.strictObject({
   streaming: z
@@ -108,9 +112,7 @@ export const configSchema = z.strictObject({
   agent: z
     .strictObject({
       context_budget: z
-        .union([tokens, z.enum(["auto", "window"])], {
-          error: "give a number of tokens, auto or window",
-        })
+        .union([z.number().int().positive(wrongBudget), z.enum(["auto", "window"])], wrongBudget)
         .describe(
           "Maximum size of every request in tokens. `auto` (default): for known windows of 400,000 tokens and more, the model's price step, or 200,000 if it has none; for smaller windows, the whole window (decisions/0016). `window`: the whole window.",
         )
