@@ -26,6 +26,7 @@ type NamedStrategy =
 /** The section `breaking_strategy` of the configuration. */
 export interface ChainSettings {
   readonly chain_order?: readonly (NamedStrategy | "hybrid" | "truncate")[] | undefined;
+  readonly all_p1?: "as_usual" | "protect" | undefined;
   readonly coherence?: number | undefined;
   readonly file_reads?: "lines" | "last" | undefined;
   readonly truncate?: TruncateSettings | undefined;

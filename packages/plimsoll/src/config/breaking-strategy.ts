@@ -56,6 +56,12 @@ export const breakingStrategy = z.strictObject({
     })
     .describe("The last strategy of every chain.")
     .optional(),
+  all_p1: z
+    .enum(["as_usual", "protect"])
+    .describe(
+      "What happens if everything after the user's first message has priority 1. `as_usual` (default): Plimsoll compacts as if it had priority 2. `protect`: it keeps priority 1, so strategies take it out only as far as the limit demands, and truncation does the rest.",
+    )
+    .optional(),
   coherence: share
     .describe(
       "Share of the references in an excerpt that the view should explain. A reference is a mention of something that an earlier message named. If too few are explained, the story says in which message names came up first. This takes up to a tenth of the room. 0 turns it off. Default: 0.85 for agents and models with a limit in `context_config`, otherwise 0.",

@@ -134,6 +134,12 @@ export const configSchema = z.strictObject({
           `Share of the limit at which a conversation is compacted whatever it costs. Default: ${usualThresholds.block}.`,
         )
         .optional(),
+      compaction: z
+        .enum(["auto", "by_hand"])
+        .describe(
+          "When Plimsoll makes a conversation smaller. `auto` (default): when it is due. `by_hand`: only when somebody asks for it (`/compact`, `compact_context`, `reset`, a milestone). A request that does not fit goes to the next provider (`targets`) or is sent as the final turn.",
+        )
+        .optional(),
       warning_note: z
         .boolean()
         .describe(

@@ -115,3 +115,76 @@ describe("tool_preflight", () => {
     expect(next.outcome.kind).toBe("final");
   });
 });
+
+describe("with agent.compaction: by_hand, as in document B, which has no compaction", () => {
+  const known = { contextWindow: 8_000, contextWindowBufferTokens: 500, maxOutputTokens: 500 };
+  const small = { ...known, tokenizer: "tiktoken:o200k_base" };
+  const byHand: Config = { agent: { compaction: "by_hand", strict_limit: true } };
+  const providers = { anthropic: { models: { small } }, openai: {} };
+
+  /** Says something in each turn until a turn is not sent as it is. Returns the sizes of the requests and the last outcome. */
+  async function talk(config: Config) {
+    const plimsoll = await opened({ providers, ...config });
+    const session = await plimsoll.session();
+    const sizes: number[] = [];
+    for (let turn = 0; turn < 40; turn++) {
+      const { outcome, measurement, target } = await say(session, 400, "small");
+      sizes.push(measurement.total);
+      if (outcome.kind !== "passthrough" || target !== "anthropic/small")
+        return { outcome, sizes, target, session, plimsoll };
+      await session.commit(answer);
+    }
+    throw new Error("The window is not full.");
+  }
+
+  test("Counters only increase until turn commits: no request is smaller than the one before it, and the last is the final turn", async () => {
+    const { outcome, sizes, session, plimsoll } = await talk(byHand);
+    expect(outcome.kind).toBe("final");
+    expect(sizes).toEqual(sizes.toSorted((one, other) => one - other));
+    expect(sizes.at(-1)).toBeGreaterThan(7_000);
+    expect(await plimsoll.steering.checkpoints(session.id)).toEqual([]);
+  });
+
+  test("When projections exceed limit, guard forces final turn, and by default Plimsoll compacts first", async () => {
+    expect((await talk(byHand)).outcome.kind).toBe("final");
+    expect((await talk({ agent: { strict_limit: true } })).outcome.kind).not.toBe("final");
+  });
+
+  test("skip: Skip this provider, try next: the next provider gets the whole conversation", async () => {
+    const { target, outcome } = await talk({
+      ...byHand,
+      targets: { small: ["openai/gpt-4.1"] },
+    });
+    expect([target, outcome.kind]).toEqual(["openai/gpt-4.1", "passthrough"]);
+  });
+
+  test("whoever asks for a compaction gets one, and a milestone starts afresh", async () => {
+    const plimsoll = await opened({ providers, ...byHand });
+    const session = await plimsoll.session();
+    for (let turn = 0; turn < 8; turn++) {
+      await say(session, 400, "small");
+      await session.commit(answer);
+    }
+    const done = await session.compact();
+    expect(done.tokensAfter).toBeLessThan(done.tokensBefore);
+    await session.milestone({ task: "ship-1" });
+    expect((await say(session, 400, "small")).outcome.kind).toBe("recovered");
+  });
+
+  test("after the provider's own “too long”, nothing is taken out either", async () => {
+    const plimsoll = await opened({ providers, ...byHand });
+    const session = await plimsoll.session();
+    for (let turn = 0; turn < 8; turn++) {
+      await say(session, 400, "small");
+      await session.commit(answer);
+    }
+    await say(session, 400, "small");
+    const error = {
+      type: "invalid_request_error",
+      message: "prompt is too long: 9000 tokens > 7500 maximum",
+    };
+    const again = await session.overflowed({ status: 400, error: { type: "error", error } });
+    expect(await plimsoll.steering.checkpoints(session.id)).toEqual([]);
+    expect(again?.outcome.kind).not.toBe("compacted");
+  });
+});

@@ -31,6 +31,7 @@ interface SeeingWorld {
   readonly areas: readonly PriorityArea[];
   readonly effects?: OwnEffects | undefined;
   readonly usesLearnedWeights?: boolean | undefined;
+  readonly protectsAllP1?: boolean | undefined;
   /** Whether removed content is stored. If false, there are no handles. Default: true. */
   readonly hasArchive?: boolean;
 }
@@ -55,7 +56,7 @@ export async function readVisible(
     world.areas,
     tags,
   );
-  const units = compared(split, headLength({ messages }));
+  const units = world.protectsAllP1 === true ? split : compared(split, headLength({ messages }));
   const conversation: VisibleConversation = {
     messages,
     units,
@@ -78,7 +79,7 @@ function highestSaid(tags: readonly (TagInForce | undefined)[]): Priority | unde
 
 /**
  * Priorities only compare units of one conversation. If everything after the head has priority 1, nothing has to go before it, so
- * Plimsoll treats these units as usual. Otherwise a session with priority 1 could only be truncated.
+ * Plimsoll treats these units as usual, unless `all_p1` says `protect`. Otherwise a session with priority 1 could only be truncated.
  */
 function compared(units: readonly Unit[], head: number): readonly Unit[] {
   const movable = units.filter(({ first }) => first >= head);
