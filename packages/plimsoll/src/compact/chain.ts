@@ -2,6 +2,7 @@
 
 import type { Pause } from "../message/steps.ts";
 import type { CountTokens, Strategy } from "../message/strategy.ts";
+import type { Wording } from "../text/document-texts.ts";
 import { excerpt } from "./excerpt/excerpt.ts";
 import { createRelevance, type Relevance, type RelevanceParts } from "./relevance/relevance.ts";
 import {
@@ -15,7 +16,7 @@ import { mediaToHandles } from "./strategies/media-to-handles.ts";
 import { olderCopies } from "./strategies/older-copies.ts";
 import { type PrioritizeRecentSettings, prioritizeRecent } from "./strategies/prioritize-recent.ts";
 import { type SummarizeOldSettings, summarizeOld } from "./strategies/summarize-old.ts";
-import { type TruncateSettings, truncate, truncateKeeping } from "./strategies/truncate.ts";
+import { type TruncateSettings, truncateKeeping, truncateToFit } from "./strategies/truncate.ts";
 
 type NamedStrategy =
   | "summarize_old"
@@ -38,6 +39,8 @@ export interface ChainSettings {
 }
 
 export interface ChainParts extends RelevanceParts {
+  /** Whose words the placeholders have. Default: Plimsoll's. */
+  readonly texts?: Wording | undefined;
   /** Counts the tokens of a text. Contract: synchronous and cheap. */
   readonly count: CountTokens;
   /** Called between two steps of long work. */
@@ -69,11 +72,11 @@ export function strategiesFor(
   const older = settings?.file_reads === "last" ? [olderCopies(parts)] : [];
   const lossless = [mediaToHandles, ...older, duplicateReads(parts)];
   const order = settings?.chain_order ?? [];
-  const cut = truncation(settings?.truncate ?? {}, order.includes("truncate"));
+  const cut = truncation(settings?.truncate ?? {}, order.includes("truncate"), parts.texts);
   if (settings === undefined || order.length === 0)
     return [...lossless, parts.excerpt ?? excerpt, ...cut];
-  const { count, warn } = parts;
-  const making = { settings, count, relevance: createRelevance(parts), warn };
+  const { count, warn, texts } = parts;
+  const making = { settings, count, relevance: createRelevance(parts), warn, texts };
   const named: Strategy[] = [];
   const before: NamedStrategy[] = [];
   for (const name of order) {
@@ -90,9 +93,11 @@ export function strategiesFor(
 function truncation(
   { keep = "fit", last_resort = true }: TruncateSettings,
   isNamed: boolean,
+  texts: Wording | undefined,
 ): readonly Strategy[] {
   if (!last_resort && !isNamed) return [];
-  return keep === "fit" ? [truncate] : [truncateKeeping(keep), truncate];
+  const toFit = truncateToFit(texts);
+  return keep === "fit" ? [toFit] : [truncateKeeping(keep, texts), toFit];
 }
 
 interface Making {
@@ -100,6 +105,7 @@ interface Making {
   readonly count: CountTokens;
   readonly relevance: Relevance;
   readonly warn: ((sentence: string) => void) | undefined;
+  readonly texts: Wording | undefined;
 }
 
 /**
@@ -120,7 +126,7 @@ function hybrid(before: readonly NamedStrategy[], making: Making): readonly Stra
 /** Round 0 uses the settings as configured. */
 function create(
   name: NamedStrategy,
-  { settings, count, relevance, warn }: Making,
+  { settings, count, relevance, warn, texts }: Making,
   round: number,
 ): Strategy {
   switch (name) {
@@ -141,6 +147,7 @@ function create(
       return discardLowRel(tighterDiscard(settings.discard_low_rel ?? {}, round), {
         count,
         relevance,
+        texts,
       });
   }
 }

@@ -209,6 +209,7 @@ test.each([
   ["defaults: { contextWindow: big }", "defaults.contextWindow is wrong"],
   ["agent: { compaction: never }", "agent.compaction is wrong"],
   ["context_config: { breaking_strategy: { all_p1: keep } }", "breaking_strategy.all_p1 is wrong"],
+  ["texts: seed", "texts is wrong"],
   ["prompt: { sections: tail }", "prompt.sections is wrong"],
   ["prompt: { cache_marks: all }", "prompt.cache_marks is wrong"],
   ["providers: { openai: { baseUrl: 'file:///etc/passwd' } }", "providers.openai.baseUrl is wrong"],

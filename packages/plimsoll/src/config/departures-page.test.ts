@@ -64,6 +64,30 @@ const seen: Readonly<Record<string, readonly (readonly [file: string, title: str
       "compress_ratios: text 0.5, also for short texts and for the newest",
     ],
   ],
+  "[Omitted low-relevance prior context]": [
+    [
+      "src/compact/strategies/discard-low-rel.test.ts",
+      "texts: documents has the words of document A",
+    ],
+    [
+      "test/engine/document-texts.test.ts",
+      "Resuming from overflow: … Continue task …, also when it is resumed again",
+    ],
+  ],
+  "[Tool result stored — 48,231 bytes from …]": [
+    [
+      "test/engine/document-texts.test.ts",
+      "Tool result stored — 48,231 bytes from …, First 200 chars",
+    ],
+    ["test/engine/document-texts.test.ts", "[Context: 83% used. You can call compact_context …]"],
+  ],
+  "[NOTE] Previous context truncated": [
+    ["test/engine/document-texts.test.ts", "[NOTE] Previous context truncated"],
+    [
+      "test/engine/document-texts.test.ts",
+      "DUPLICATE CONTENT NOTICE, which stays in later compactions",
+    ],
+  ],
   "10k token chats → verify under limit, coherence >0.85": [
     [
       "test/engine/simulated-overflows.test.ts",

@@ -278,6 +278,12 @@ export const configSchema = z.strictObject({
     .enum(["first-edit", "first-request"])
     .describe("When Plimsoll adds its own tools to a conversation. Default: `first-edit`.")
     .optional(),
+  texts: z
+    .enum(["plimsoll", "documents"])
+    .describe(
+      "The words of a few texts that a model reads: placeholders, handovers, references to results, and the note that the window is filling up. `documents`: the words of the documents that Plimsoll follows (docs/departures.md). Default: `plimsoll`.",
+    )
+    .optional(),
   prompt: prompt
     .describe("How the library builds a system prompt that is given in sections.")
     .optional(),

@@ -7,6 +7,7 @@ import type {
   Strategy,
   VisibleConversation,
 } from "../../message/strategy.ts";
+import { documentTexts, type Wording } from "../../text/document-texts.ts";
 import { markTexts } from "../../text/for-models.ts";
 import { type Relevance, type RelevanceScale, unitText } from "../relevance/relevance.ts";
 import { similarityOf } from "../relevance/similarity.ts";
@@ -42,9 +43,15 @@ const linkTokens = 40;
 const reason =
   "The conversation did not fit, so the units least relevant to the task were removed.";
 
+export interface DiscardLowRelParts {
+  readonly relevance: Relevance;
+  readonly count: CountTokens;
+  readonly texts?: Wording | undefined;
+}
+
 export function discardLowRel(
   settings: DiscardLowRelSettings,
-  { relevance, count }: { readonly relevance: Relevance; readonly count: CountTokens },
+  { relevance, count, texts }: DiscardLowRelParts,
 ): Strategy {
   return {
     name: "discard_low_rel",
@@ -54,7 +61,7 @@ export function discardLowRel(
       const taken = unitsToTake(settings, conversation, goal, scores);
       const ranges = rangesOfUnits(conversation, taken);
       if (ranges.length === 0) return [];
-      const writing = { count, room: roomForText(conversation, goal, count) };
+      const writing = { count, room: roomForText(conversation, goal, count), texts };
       return similarityOfRest(conversation, ranges) < leastSimilarity
         ? summarised(conversation, ranges, writing)
         : placeholders(conversation, ranges, settings.placeholder_detail ?? "brief", writing);
@@ -108,13 +115,14 @@ interface Writing {
   readonly count: CountTokens;
   /** Maximum number of tokens for all of Plimsoll's text. */
   readonly room: number;
+  readonly texts: Wording | undefined;
 }
 
 function placeholders(
   conversation: VisibleConversation,
   ranges: readonly TruncationRange[],
   detail: "brief" | "linked",
-  { count, room }: Writing,
+  { count, room, texts }: Writing,
 ): readonly Proposal[] {
   const isBrief = detail === "brief";
   const least = isBrief ? markTokens : linkTokens;
@@ -128,7 +136,11 @@ function placeholders(
       ...range,
       reason,
       handle: isBrief ? "shared" : "own",
-      textFor: ({ handle }) => (isBrief ? gone : markTexts.messagesKept(gone, handle)),
+      textFor: ({ handle }) => {
+        if (texts === "documents")
+          return isBrief ? documentTexts.omitted : documentTexts.omittedLinked(handle);
+        return isBrief ? gone : markTexts.messagesKept(gone, handle);
+      },
     };
   });
   if (!isBrief) return placed;

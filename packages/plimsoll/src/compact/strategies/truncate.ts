@@ -4,6 +4,7 @@
  */
 
 import type { Proposal, Strategy } from "../../message/strategy.ts";
+import { documentTexts, type Wording } from "../../text/document-texts.ts";
 import { truncationNotice } from "../../text/for-models.ts";
 import { cutToFit } from "../units/cut-to-fit.ts";
 import { fixedUnits } from "../units/fixed-units.ts";
@@ -20,17 +21,21 @@ export interface TruncateSettings {
   readonly last_resort?: boolean | undefined;
 }
 
-export const truncate: Strategy = {
-  name: "truncate",
-  isLastResort: true,
-  propose: (conversation, goal) =>
-    cutToFit(conversation, goal).map((range) =>
-      removal(range, "The oldest part was removed to make the conversation short enough."),
-    ),
-};
+export const truncate: Strategy = truncateToFit();
+
+export function truncateToFit(texts?: Wording): Strategy {
+  return {
+    name: "truncate",
+    isLastResort: true,
+    propose: (conversation, goal) =>
+      cutToFit(conversation, goal).map((range) =>
+        removal(range, "The oldest part was removed to make the conversation short enough.", texts),
+      ),
+  };
+}
 
 /** Truncates to a share of the units instead of a number of tokens. Used if a person asks for it, and for recovery. */
-export function truncateKeeping(keep: Keep): Strategy {
+export function truncateKeeping(keep: Keep, texts?: Wording): Strategy {
   return {
     name: `truncate_${keep}`,
     isLastResort: true,
@@ -51,12 +56,17 @@ export function truncateKeeping(keep: Keep): Strategy {
           range.first <= first && last <= range.last && !holdsUnknown(index),
       );
       return rangesOf(conversation, isGone, "apart").map((gone) =>
-        removal(gone, `The middle was removed (keep: ${keep}).`),
+        removal(gone, `The middle was removed (keep: ${keep}).`, texts),
       );
     },
   };
 }
 
-function removal({ first, last }: TruncationRange, reason: string): Proposal {
-  return { kind: "remove", first, last, reason, textFor: truncationNotice };
+function removal(
+  { first, last }: TruncationRange,
+  reason: string,
+  texts: Wording | undefined,
+): Proposal {
+  const textFor = texts === "documents" ? documentTexts.truncated : truncationNotice;
+  return { kind: "remove", first, last, reason, textFor };
 }

@@ -279,11 +279,12 @@ export function recoveryStrategies(
   reason: string,
   task: string | undefined,
 ): readonly Strategy[] {
+  const { texts } = config;
   switch (config.context_config?.recovery_mode ?? "fresh_start") {
     case "fresh_start":
-      return [freshStart({ reason, ...(task === undefined ? {} : { task }) }, count)];
+      return [freshStart({ reason, texts, ...(task === undefined ? {} : { task }) }, count)];
     case "truncate":
-      return [truncateKeeping("none")];
+      return [truncateKeeping("none", texts)];
     case "error":
       return [];
   }

@@ -23,6 +23,7 @@ import { arrivalBytesOf } from "../../config/levels.ts";
 import { ownLimitsOf, type WhoAsks } from "../../config/limits.ts";
 import type { Config } from "../../config/schema.ts";
 import type { Message, ToolCallPart } from "../../message/message.ts";
+import type { Wording } from "../../text/document-texts.ts";
 import type { LastTurn } from "../draft/draft.ts";
 import { asGuarded } from "../draft/projection.ts";
 import { type Debug, debugEvaluation } from "../fit/debug.ts";
@@ -151,7 +152,7 @@ export function createTurnBudget(world: BudgetWorld): TurnBudget {
       const message = resultMessage(call, output);
       return { kind: "whole", tokens: scales.weigh(message), message };
     }
-    const grant = take(call.name, costOf(call, output, { scales, arrival }));
+    const grant = take(call.name, costOf(call, output, { scales, arrival, texts: config.texts }));
     if (grant.kind !== "denied") return { ...grant, message: resultMessage(call, output) };
     const result = { content: [{ kind: "text", text: grant.text } as const], isError: true };
     return { ...grant, message: resultMessage(call, result) };
@@ -237,9 +238,10 @@ function tellOfResult(
 interface Weighing {
   readonly scales: Scales;
   readonly arrival: ArrivalRules | undefined;
+  readonly texts: Wording | undefined;
 }
 
-function costOf(call: CallOf, output: Output, { scales, arrival }: Weighing): ResultCost {
+function costOf(call: CallOf, output: Output, { scales, arrival, texts }: Weighing): ResultCost {
   const whole = resultMessage(call, output);
   let counted: number | undefined;
   const tokens = (): number => {
@@ -248,7 +250,7 @@ function costOf(call: CallOf, output: Output, { scales, arrival }: Weighing): Re
   };
   const isLarge =
     arrival !== undefined && isTooLarge({ bytes: textBytes(output), tokens }, arrival);
-  const referred = withReferences(call, output);
+  const referred = withReferences(call, output, texts);
   return {
     wholeTokens: isLarge ? Number.POSITIVE_INFINITY : tokens(),
     handleTokens:
@@ -341,11 +343,15 @@ function roomBeside({ target, projection, own }: SentTurn, factor: number): numb
 }
 
 /** The output with references in place of its long texts. Undefined if it has nothing that a reference could replace. */
-function withReferences({ name }: CallOf, output: Output): Output | undefined {
+function withReferences(
+  { name }: CallOf,
+  output: Output,
+  texts: Wording | undefined,
+): Output | undefined {
   if (!output.content.some(isReferable)) return undefined;
   const content = output.content.map((part) =>
     isReferable(part)
-      ? ({ kind: "text", text: referenceTo(part, { tool: name, ...anyReference }) } as const)
+      ? ({ kind: "text", text: referenceTo(part, { tool: name, ...anyReference, texts }) } as const)
       : part,
   );
   return { ...output, content };
