@@ -74,6 +74,24 @@ describe("the order", () => {
     expect(namesFor({ truncate, chain_order: ["truncate"] })).toContain("truncate");
   });
 
+  test.each([20, 33, 34, 51])(
+    "truncate.keep: half removes half of the middle and no more, if the rest fits (%d messages)",
+    async (number) => {
+      const messages = Array.from({ length: number }, (_, at) =>
+        at % 2 === 0 ? user(prose(`asked ${at}`, 100)) : assistant(prose(`said ${at}`, 100)),
+      );
+      const before = seenFrom(messages);
+      const limitTokens = Math.floor(before.tokens * 0.65);
+      const goal = { limitTokens, tokens: limitTokens * 0.5, floorTokens: limitTokens * 0.43 };
+      const settings = { chain_order: ["truncate"], truncate: { keep: "half" } } as const;
+      const { taken } = await chainOn(before, goal, settings, []);
+      expect(taken.map(({ name }) => name)).toEqual(["truncate_half"]);
+      const none = { ...goal, limitTokens: Math.floor(before.tokens * 0.3) };
+      const over = await chainOn(before, { ...none, tokens: none.limitTokens * 0.5 }, settings, []);
+      expect(over.taken.map(({ name }) => name)).toEqual(["truncate_half", "truncate"]);
+    },
+  );
+
   test("truncation alone is the last resort", () => {
     const last = strategiesFor({ chain_order: seedOrder }, { count });
     expect(last.filter(({ isLastResort }) => isLastResort).map(({ name }) => name)).toEqual([

@@ -96,8 +96,10 @@ function truncation(
   texts: Wording | undefined,
 ): readonly Strategy[] {
   if (!last_resort && !isNamed) return [];
-  const toFit = truncateToFit(texts);
-  return keep === "fit" ? [toFit] : [truncateKeeping(keep, texts), toFit];
+  // A share of the middle is all that the settings want removed, as long as the rest is within the limit.
+  return keep === "fit"
+    ? [truncateToFit(texts)]
+    : [truncateKeeping(keep, texts), truncateToFit(texts, "limit")];
 }
 
 interface Making {

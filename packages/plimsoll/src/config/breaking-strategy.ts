@@ -44,7 +44,7 @@ export const breakingStrategy = z.strictObject({
       keep: z
         .enum(["fit", "none", "lastTwo", "half", "quarter"])
         .describe(
-          "`fit`: removes the oldest units until the rest fits. The other values first cut the middle once. Of the middle, `none` keeps nothing, `lastTwo` the last two units, `half` a half, and `quarter` a quarter. The first question with its answer, and everything since the user's last words, always stay. Default: `fit`.",
+          "`fit`: removes the oldest units until the rest fits. The other values cut the middle once, and more only if the rest is still over the limit. Of the middle, `none` keeps nothing, `lastTwo` the last two units, `half` a half, and `quarter` a quarter. The first question with its answer, and everything since the user's last words, always stay. Default: `fit`.",
         )
         .optional(),
       last_resort: z

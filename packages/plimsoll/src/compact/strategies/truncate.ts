@@ -23,14 +23,21 @@ export interface TruncateSettings {
 
 export const truncate: Strategy = truncateToFit();
 
-export function truncateToFit(texts?: Wording): Strategy {
+/** `from`: "limit" if nothing may be removed from a conversation that is within its limit, although it is above the goal. */
+export function truncateToFit(texts?: Wording, from: "goal" | "limit" = "goal"): Strategy {
   return {
     name: "truncate",
     isLastResort: true,
     propose: (conversation, goal) =>
-      cutToFit(conversation, goal).map((range) =>
-        removal(range, "The oldest part was removed to make the conversation short enough.", texts),
-      ),
+      from === "limit" && conversation.tokens <= goal.limitTokens
+        ? []
+        : cutToFit(conversation, goal).map((range) =>
+            removal(
+              range,
+              "The oldest part was removed to make the conversation short enough.",
+              texts,
+            ),
+          ),
   };
 }
 
