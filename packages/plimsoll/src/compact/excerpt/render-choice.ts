@@ -4,7 +4,13 @@ import type { Message, Part } from "../../message/message.ts";
 import type { VisibleConversation, VisibleMessage } from "../../message/strategy.ts";
 import { cutTexts, markTexts } from "../../text/for-models.ts";
 import { isTalk } from "../relevance/task.ts";
-import { type Act, happeningIn, happeningLengths, lastHappening, reportLengths } from "../story/acts.ts";
+import {
+  type Act,
+  happeningIn,
+  happeningLengths,
+  lastHappening,
+  reportLengths,
+} from "../story/acts.ts";
 import type { LaterChange } from "../story/changed-later.ts";
 import { fixedUnits } from "../units/fixed-units.ts";
 import { headLength } from "../units/head.ts";
