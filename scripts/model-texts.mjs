@@ -1,6 +1,7 @@
-// Writes docs/what-the-model-reads.md: every text in text/for-models.ts, with sample values. With --check, it only checks
+// Writes docs/what-the-model-reads.md: every text in text/for-models.ts and text/document-texts.ts, with sample values. With --check, it only checks
 // whether the page is up to date. A text without a sample here is an error, because nobody could read it on the page.
 import { readFileSync, writeFileSync } from "node:fs";
+import * as documents from "../packages/plimsoll/src/text/document-texts.ts";
 import * as texts from "../packages/plimsoll/src/text/for-models.ts";
 
 const page = "docs/what-the-model-reads.md";
@@ -258,6 +259,17 @@ const chapters = {
     "In the last turn, in the last round of lookups, and in place of an answer that was only a lookup",
     { finalReport: [["agent__final_report"]] },
   ],
+  documentTexts: [
+    "With `texts: documents`, in place of some of the texts above",
+    {
+      omittedLinked: [[handle]],
+      resuming: [["T-12"]],
+      stored: [[movedResult({ readResult: "read_result" })]],
+      filling: [[83, "compact_context"]],
+      truncated: [[{ messages: 12, tokens: 3400, handle }]],
+      olderCopy: [["src/app.ts", 42, handle]],
+    },
+  ],
   summaryTexts: [
     "The prompt of the model that writes summaries",
     {
@@ -301,7 +313,7 @@ function rendered(name, text, samples) {
   return samples.map((values) => text(...values));
 }
 
-const all = new Map(Object.entries(texts));
+const all = new Map([...Object.entries(texts), ...Object.entries(documents)]);
 const unknown = [...all.keys()].filter((name) => chapters[name] === undefined);
 if (unknown.length > 0)
   throw new Error(`${unknown.join(", ")}: add a heading and samples in scripts/model-texts.mjs.`);
@@ -318,7 +330,7 @@ const parts = Object.entries(chapters).map(([name, [when, samples]]) => {
 const text = `# What the model reads
 
 Every sentence that Plimsoll writes for a model, with sample values: the texts are in
-\`packages/plimsoll/src/text/for-models.ts\`, and \`node scripts/model-texts.mjs\` writes this page.
+\`packages/plimsoll/src/text/for-models.ts\` (and \`document-texts.ts\`), and \`node scripts/model-texts.mjs\` writes this page.
 
 ${parts.join("\n\n")}
 `;

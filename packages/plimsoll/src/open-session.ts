@@ -12,6 +12,7 @@ import {
   type WireOfProvider,
 } from "./session/library/session.ts";
 import { pathTo, rememberInSession, type SessionLog } from "./session/log/log.ts";
+import { unknownSession } from "./session/log/unknown-place.ts";
 import type { Store } from "./store/store.ts";
 import type { Wire } from "./wire/format/wire.ts";
 import { wires } from "./wire/wires.ts";
@@ -80,11 +81,7 @@ export async function resumeSession(
     throw error;
   });
   if (log === undefined) {
-    throw new PlimsollError(
-      "SESSION_UNKNOWN",
-      `There is no session ${id}. \`plimsoll sessions\` lists them.`,
-      { status: 404 },
-    );
+    throw unknownSession(`no session ${id}`);
   }
   const { agent } = log.record;
   const { priority } = log.memory;

@@ -59,8 +59,8 @@ describe("settings", () => {
   test("what is saved stands in the user's file, whose comments stay, and holds at once", async () => {
     const page = await settings();
     await page.getByLabel("Detailed").check();
-    await page.getByRole("slider", { name: "Hide after" }).fill("7");
-    await page.getByLabel("Highlight P1").uncheck();
+    await page.getByRole("slider", { name: "Auto-hide delay (seconds)" }).fill("7");
+    await page.getByLabel("Highlight P1 protection").uncheck();
     await page.getByLabel("Warning").fill("30");
     await page.getByRole("button", { name: "Add an agent" }).click();
     await page
@@ -178,12 +178,12 @@ describe("settings", () => {
     await form.getByLabel("Default limit").waitFor();
     await session.getByText("No compaction is running.").waitFor();
     await one.getByLabel("Default limit").fill("7777");
-    await one.getByLabel("Show progress").uncheck();
+    await one.getByLabel("Show context breaking progress").uncheck();
     await save(one);
     await holds(form, `document.getElementById("defaultLimit").value === "7777"`);
-    expect(await form.getByLabel("Show progress").isChecked()).toBe(false);
+    expect(await form.getByLabel("Show context breaking progress").isChecked()).toBe(false);
     await session.getByText("No compaction is running.").waitFor({ state: "detached" });
-    await one.getByLabel("Show progress").check();
+    await one.getByLabel("Show context breaking progress").check();
     await save(one);
     await session.getByText("No compaction is running.").waitFor();
   });

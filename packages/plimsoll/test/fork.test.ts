@@ -132,7 +132,7 @@ test("a fork of an unknown session or point gets a clear sentence", async () => 
   const gone = await post("ses_0000000000000000000000/fork", {});
   expect([gone.status, JSON.stringify(gone.body)]).toEqual([
     404,
-    expect.stringContaining("There is no such session. GET /api/sessions lists them."),
+    expect.stringContaining("There is no such session; it may have been deleted before."),
   ]);
   const point = await post(`${session}/fork`, { checkpoint: "cp_99" });
   expect([point.status, JSON.stringify(point.body)]).toEqual([

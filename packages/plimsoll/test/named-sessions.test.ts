@@ -100,7 +100,7 @@ describe("two sessions, one of them compacted", () => {
   test("a beginning that is too short, or that no session has, finds nothing", async () => {
     for (const id of ["ses_", "ses_notthere"]) {
       const { stderr, code } = await run(stage.data, "log", id);
-      expect([code, stderr]).toEqual([1, expect.stringContaining(`There is no session ${id}.`)]);
+      expect([code, stderr]).toEqual([1, expect.stringContaining(`There is no session ${id};`)]);
     }
   });
 

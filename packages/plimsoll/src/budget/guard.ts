@@ -195,6 +195,11 @@ function isBoundless({ limit }: GuardTarget, own: OwnLimits = {}): boolean {
   return isGuess && budgetOf(limit, own) === undefined;
 }
 
+/** The effective limit, as far as the guard keeps it. Infinite if nothing is too long until the provider says so. */
+export function limitInForce(target: GuardTarget, own: OwnLimits, fixed: FixedPart): number {
+  return isBoundless(target, own) ? Number.POSITIVE_INFINITY : effectiveLimit(target, own, fixed);
+}
+
 /** The verdict before anything is taken out. */
 export function assessBefore(input: GuardInput): Verdict {
   const [first, ...others] = input.targets;

@@ -45,7 +45,9 @@ describe("the limit", () => {
     });
     expect(resolveLimit({ ...levels, requestMaxOutput: 9 }).maxOutput).toBe(9);
     expect(resolveLimit({ ...levels, model: { contextWindow: 10 } }).windowSource).toBe("model");
-    expect(resolveLimit({ ...levels, provider: {} }).windowSource).toBe("defaults");
+    const withoutProvider = { ...levels, provider: {} };
+    expect(resolveLimit({ ...withoutProvider, facts: unknown }).windowSource).toBe("defaults");
+    expect(resolveLimit(withoutProvider).windowSource).toBe("catalogue");
     expect(resolveLimit({ facts: levels.facts }).windowSource).toBe("catalogue");
   });
 

@@ -51,7 +51,8 @@ export function resolveLimit(input: LimitInput): Limit {
   const window =
     model?.contextWindow ??
     provider?.contextWindow ??
-    defaults?.contextWindow ??
+    // The catalogue knows better than a figure that is meant for every model.
+    (facts.known ? undefined : defaults?.contextWindow) ??
     facts.contextWindow;
   const buffer =
     model?.contextWindowBufferTokens ??
@@ -120,6 +121,6 @@ export function narrowLimit(limit: Limit, window: number, by: "named" | "refused
 function windowSource({ model, provider, defaults, facts }: LimitInput): Limit["windowSource"] {
   if (model?.contextWindow !== undefined) return "model";
   if (provider?.contextWindow !== undefined) return "provider";
-  if (defaults?.contextWindow !== undefined) return "defaults";
-  return facts.known ? "catalogue" : "fallback";
+  if (facts.known) return "catalogue";
+  return defaults?.contextWindow === undefined ? "fallback" : "defaults";
 }

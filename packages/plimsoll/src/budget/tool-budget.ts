@@ -55,19 +55,29 @@ export type Grant =
 /** Approximate number of tokens kept free for each call that is still open. */
 const perOpenCall = { reference: 150, notice: 50 };
 
+export interface ResultRoom {
+  /** The effective limit. Infinite if the guard keeps none. */
+  readonly limitTokens: number;
+  /** Whether the limit is strict: everything in the request counts, also what a compaction could remove. */
+  readonly isStrict: boolean;
+  /** The size of the request, if the provider has reported it. */
+  readonly reportedTokens?: number | undefined;
+}
+
 /**
- * The room for results in a window that also has to contain the fixed part and a short answer. All older content can be removed
- * to make room. The fixed part is counted at its lowest plausible size, or as its share of the usage that the provider reported,
- * so that a wrong estimate does not reduce the room.
+ * The room for results below the limit, in a window that also has to contain the fixed part and a short answer. All older content
+ * can be removed to make room. The fixed part is counted at its lowest plausible size, or as its share of the usage that the
+ * provider reported, so that a wrong estimate does not reduce the room. With a strict limit, it is the limit minus the projection.
  */
 export function roomForResults(
-  { named, reserve }: Limit,
-  { tokens, least, head }: Projection,
-  reportedTokens?: number,
+  { named, reserve }: Pick<Limit, "named" | "reserve">,
+  { tokens, least, head }: Pick<Projection, "tokens" | "least" | "head">,
+  { limitTokens, isStrict, reportedTokens }: ResultRoom,
 ): number {
   const headShare = tokens === 0 ? 0 : Math.min(1, head / tokens);
   const headTokens = Math.ceil((reportedTokens ?? least) * headShare);
-  const room = named - Math.min(answerTokensMin, reserve) - headTokens;
+  const most = Math.min(named - Math.min(answerTokensMin, reserve), limitTokens);
+  const room = isStrict ? limitTokens - (reportedTokens ?? tokens) : most - headTokens;
   return Math.max(0, Math.min(unlimited, room));
 }
 

@@ -296,7 +296,12 @@ function addSimulate(root: Command): void {
     )
     .option("--tokens <n>", "size of the conversation, about", countOf, 10_000)
     .option("--seed <n>", "another seed gives another conversation", numberOf, 1)
-    .option("--p1-share <share>", "share of units with priority 1 (default: 0.1)", numberOf)
+    .option("--p1-share <share>", "share of units with priority 1 (default: 0.3)", numberOf)
+    .option(
+      "--p3-share <share>",
+      "share of units with priority 3 (default: a half of the others)",
+      numberOf,
+    )
     .option("--tool-calls <share>", "share of units that are tool calls (default: 0.7)", numberOf)
     .option(
       "--type <name>",

@@ -67,6 +67,31 @@ describe("the order", () => {
     expect(namesFor(settings).slice(-2)).toEqual(["truncate_half", "truncate"]);
   });
 
+  test("truncate.last_resort: false: truncation only if the order names it", () => {
+    const truncate = { last_resort: false } as const;
+    expect(namesFor({ truncate })).not.toContain("truncate");
+    expect(namesFor({ truncate, chain_order: ["hybrid"] })).not.toContain("truncate");
+    expect(namesFor({ truncate, chain_order: ["truncate"] })).toContain("truncate");
+  });
+
+  test.each([20, 33, 34, 51])(
+    "truncate.keep: half removes half of the middle and no more, if the rest fits (%d messages)",
+    async (number) => {
+      const messages = Array.from({ length: number }, (_, at) =>
+        at % 2 === 0 ? user(prose(`asked ${at}`, 100)) : assistant(prose(`said ${at}`, 100)),
+      );
+      const before = seenFrom(messages);
+      const limitTokens = Math.floor(before.tokens * 0.65);
+      const goal = { limitTokens, tokens: limitTokens * 0.5, floorTokens: limitTokens * 0.43 };
+      const settings = { chain_order: ["truncate"], truncate: { keep: "half" } } as const;
+      const { taken } = await chainOn(before, goal, settings, []);
+      expect(taken.map(({ name }) => name)).toEqual(["truncate_half"]);
+      const none = { ...goal, limitTokens: Math.floor(before.tokens * 0.3) };
+      const over = await chainOn(before, { ...none, tokens: none.limitTokens * 0.5 }, settings, []);
+      expect(over.taken.map(({ name }) => name)).toEqual(["truncate_half", "truncate"]);
+    },
+  );
+
   test("truncation alone is the last resort", () => {
     const last = strategiesFor({ chain_order: seedOrder }, { count });
     expect(last.filter(({ isLastResort }) => isLastResort).map(({ name }) => name)).toEqual([
@@ -232,11 +257,15 @@ const tenThousand = [0, 100, 200].flatMap((from) =>
   kinds.map((kind, index) => ({ tokens: 10_000, seed: from + index, ...kind })),
 );
 
+/** Most units have the usual priority, unless the scenario says otherwise. */
+const shares = { p1Share: 0.1, p3Share: 0.135 };
+
 function overflowing(simulation: Simulation): {
   readonly before: VisibleConversation;
   readonly goal: Goal;
 } {
-  const before = seenFrom(simulateConversation(simulation), {
+  const wish = simulation.p1Share === undefined ? { ...simulation, ...shares } : simulation;
+  const before = seenFrom(simulateConversation(wish), {
     areas: simulatedAreas,
     otherTokens: 50,
   });

@@ -2,6 +2,7 @@
 
 import type { Pause } from "../message/steps.ts";
 import type { CountTokens, Strategy } from "../message/strategy.ts";
+import type { Wording } from "../text/document-texts.ts";
 import { excerpt } from "./excerpt/excerpt.ts";
 import { createRelevance, type Relevance, type RelevanceParts } from "./relevance/relevance.ts";
 import {
@@ -15,7 +16,7 @@ import { mediaToHandles } from "./strategies/media-to-handles.ts";
 import { olderCopies } from "./strategies/older-copies.ts";
 import { type PrioritizeRecentSettings, prioritizeRecent } from "./strategies/prioritize-recent.ts";
 import { type SummarizeOldSettings, summarizeOld } from "./strategies/summarize-old.ts";
-import { type TruncateSettings, truncate, truncateKeeping } from "./strategies/truncate.ts";
+import { type TruncateSettings, truncateKeeping, truncateToFit } from "./strategies/truncate.ts";
 
 type NamedStrategy =
   | "summarize_old"
@@ -26,6 +27,7 @@ type NamedStrategy =
 /** The section `breaking_strategy` of the configuration. */
 export interface ChainSettings {
   readonly chain_order?: readonly (NamedStrategy | "hybrid" | "truncate")[] | undefined;
+  readonly all_p1?: "as_usual" | "protect" | undefined;
   readonly coherence?: number | undefined;
   readonly file_reads?: "lines" | "last" | undefined;
   readonly truncate?: TruncateSettings | undefined;
@@ -37,6 +39,8 @@ export interface ChainSettings {
 }
 
 export interface ChainParts extends RelevanceParts {
+  /** Whose words the placeholders have. Default: Plimsoll's. */
+  readonly texts?: Wording | undefined;
   /** Counts the tokens of a text. Contract: synchronous and cheap. */
   readonly count: CountTokens;
   /** Called between two steps of long work. */
@@ -67,13 +71,12 @@ export function strategiesFor(
 ): readonly Strategy[] {
   const older = settings?.file_reads === "last" ? [olderCopies(parts)] : [];
   const lossless = [mediaToHandles, ...older, duplicateReads(parts)];
-  const { keep = "fit" } = settings?.truncate ?? {};
-  const cut = keep === "fit" ? [truncate] : [truncateKeeping(keep), truncate];
   const order = settings?.chain_order ?? [];
+  const cut = truncation(settings?.truncate ?? {}, order.includes("truncate"), parts.texts);
   if (settings === undefined || order.length === 0)
     return [...lossless, parts.excerpt ?? excerpt, ...cut];
-  const { count, warn } = parts;
-  const making = { settings, count, relevance: createRelevance(parts), warn };
+  const { count, warn, texts } = parts;
+  const making = { settings, count, relevance: createRelevance(parts), warn, texts };
   const named: Strategy[] = [];
   const before: NamedStrategy[] = [];
   for (const name of order) {
@@ -86,11 +89,25 @@ export function strategiesFor(
   return [...lossless, ...named, ...cut];
 }
 
+/** The truncation at the end of a chain. Empty if the settings want none and the order does not name it. */
+function truncation(
+  { keep = "fit", last_resort = true }: TruncateSettings,
+  isNamed: boolean,
+  texts: Wording | undefined,
+): readonly Strategy[] {
+  if (!last_resort && !isNamed) return [];
+  // A share of the middle is all that the settings want removed, as long as the rest is within the limit.
+  return keep === "fit"
+    ? [truncateToFit(texts)]
+    : [truncateKeeping(keep, texts), truncateToFit(texts, "limit")];
+}
+
 interface Making {
   readonly settings: ChainSettings;
   readonly count: CountTokens;
   readonly relevance: Relevance;
   readonly warn: ((sentence: string) => void) | undefined;
+  readonly texts: Wording | undefined;
 }
 
 /**
@@ -111,7 +128,7 @@ function hybrid(before: readonly NamedStrategy[], making: Making): readonly Stra
 /** Round 0 uses the settings as configured. */
 function create(
   name: NamedStrategy,
-  { settings, count, relevance, warn }: Making,
+  { settings, count, relevance, warn, texts }: Making,
   round: number,
 ): Strategy {
   switch (name) {
@@ -132,6 +149,7 @@ function create(
       return discardLowRel(tighterDiscard(settings.discard_low_rel ?? {}, round), {
         count,
         relevance,
+        texts,
       });
   }
 }
@@ -192,7 +210,7 @@ function tighterRecent(
 
 /** A ratio of 1 stays 1, because it means that such content is kept word for word. */
 function tighterRatios(
-  { compress_ratios }: ContentTypeChunkingSettings,
+  { compress_ratios, ...rest }: ContentTypeChunkingSettings,
   round: number,
 ): ContentTypeChunkingSettings {
   const tighter = (kind: keyof CompressRatios): number => {
@@ -200,6 +218,7 @@ function tighterRatios(
     return ratio >= 1 ? 1 : shrunk(ratio, round);
   };
   return {
+    ...rest,
     compress_ratios: {
       code: tighter("code"),
       text: tighter("text"),

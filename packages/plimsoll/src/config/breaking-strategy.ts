@@ -3,6 +3,15 @@
 import { z } from "zod";
 import { share, tokens } from "./providers.ts";
 
+function relevance(purpose: string) {
+  return z
+    .enum(["rank", "cosine"])
+    .describe(
+      `${purpose} \`rank\`: the rank of a unit within the session, by shared words and by meaning. \`cosine\`: how near its meaning is to that of the task, by the embedder or by word vectors. Default: \`rank\`.`,
+    )
+    .optional();
+}
+
 export const breakingStrategy = z.strictObject({
   chain_order: z
     .array(
@@ -16,7 +25,7 @@ export const breakingStrategy = z.strictObject({
       ]),
     )
     .describe(
-      "Strategies to try, in this order. `truncate` always comes last, also if it is not named. With `[truncate]`, Plimsoll replaces only repeated reads before it truncates. Default: none, which means that old messages are replaced by excerpts.",
+      "Strategies to try, in this order. `truncate` comes last, also if it is not named (see `truncate.last_resort`). With `[truncate]`, Plimsoll replaces only repeated reads before it truncates. Default: none, which means that old messages are replaced by excerpts.",
     )
     .optional(),
   file_reads: z
@@ -35,11 +44,23 @@ export const breakingStrategy = z.strictObject({
       keep: z
         .enum(["fit", "none", "lastTwo", "half", "quarter"])
         .describe(
-          "`fit`: removes the oldest units until the rest fits. The other values first cut the middle once. Of the middle, `none` keeps nothing, `lastTwo` the last two units, `half` a half, and `quarter` a quarter. The first question with its answer, and everything since the user's last words, always stay. Default: `fit`.",
+          "`fit`: removes the oldest units until the rest fits. The other values cut the middle once, and more only if the rest is still over the limit. Of the middle, `none` keeps nothing, `lastTwo` the last two units, `half` a half, and `quarter` a quarter. The first question with its answer, and everything since the user's last words, always stay. Default: `fit`.",
+        )
+        .optional(),
+      last_resort: z
+        .boolean()
+        .describe(
+          "Whether truncation comes last in a chain that does not name it. `false`: if the chain does not make the request fit, Plimsoll does at once what `recovery_mode` says. Default: true.",
         )
         .optional(),
     })
     .describe("The last strategy of every chain.")
+    .optional(),
+  all_p1: z
+    .enum(["as_usual", "protect"])
+    .describe(
+      "What happens if everything after the user's first message has priority 1. `as_usual` (default): Plimsoll compacts as if it had priority 2. `protect`: it keeps priority 1, so strategies take it out only as far as the limit demands, and truncation does the rest.",
+    )
     .optional(),
   coherence: share
     .describe(
@@ -66,6 +87,7 @@ export const breakingStrategy = z.strictObject({
         .min(1)
         .describe("Factor for the relevance of units with priority 1. Default: 1.5.")
         .optional(),
+      relevance: relevance("What `rel_threshold` is compared with, from 0 to 1."),
     })
     .describe("Keeps units that are recent or relevant to the task, and removes others.")
     .optional(),
@@ -81,6 +103,14 @@ export const breakingStrategy = z.strictObject({
           log: share.describe("Share of logs that stays. Default: 0.4.").optional(),
           other: share.describe("Share of all other text that stays. Default: 0.6.").optional(),
         })
+        .optional(),
+      least_tokens: tokens
+        .describe(
+          "Messages of the user and the model with fewer tokens than this stay as they are. Default: 400 for the user, 200 for the model. Tool results have no minimum.",
+        )
+        .optional(),
+      recent_share: share
+        .describe("Share of units, counted from the newest, that stay as they are. Default: 0.2.")
         .optional(),
     })
     .describe(
@@ -98,6 +128,7 @@ export const breakingStrategy = z.strictObject({
           "Text in place of the removed units. `brief`: how much is missing. `linked`: also a handle for each unit. Default: `brief`.",
         )
         .optional(),
+      relevance: relevance("What the units are ordered by."),
     })
     .describe("Replaces the least relevant units with placeholders.")
     .optional(),

@@ -176,8 +176,42 @@ test.each([
   ["agent: { hard_block: high }", "agent.hard_block is wrong"],
   [
     "agent: { context_budget: all }",
-    "agent.context_budget is wrong: give a number of tokens, auto or window",
+    "agent.context_budget is wrong: give a number of tokens above 0, auto or window",
   ],
+  [
+    "agent: { context_budget: 0 }",
+    "agent.context_budget is wrong: give a number of tokens above 0, auto or window",
+  ],
+  [
+    "priority_areas: [{ name: A, priority: 0, patterns: [a] }]",
+    "priority_areas.0.priority is wrong: give 1, 2 or 3, where 1 is the highest priority",
+  ],
+  [
+    "priority_areas: [{ name: A, priority: 9, patterns: [a] }]",
+    "priority_areas.0.priority is wrong: give 1, 2 or 3, where 1 is the highest priority",
+  ],
+  [
+    "context_config: { breaking_strategy: { prioritize_recent: { relevance: dot } } }",
+    "context_config.breaking_strategy.prioritize_recent.relevance is wrong",
+  ],
+  [
+    "context_config: { breaking_strategy: { truncate: { last_resort: never } } }",
+    "context_config.breaking_strategy.truncate.last_resort is wrong",
+  ],
+  [
+    "context_config: { breaking_strategy: { content_type_chunking: { recent_share: 2 } } }",
+    "context_config.breaking_strategy.content_type_chunking.recent_share is wrong",
+  ],
+  [
+    "context_config: { breaking_strategy: { content_type_chunking: { least_tokens: -1 } } }",
+    "context_config.breaking_strategy.content_type_chunking.least_tokens is wrong",
+  ],
+  ["defaults: { contextWindow: big }", "defaults.contextWindow is wrong"],
+  ["agent: { compaction: never }", "agent.compaction is wrong"],
+  ["context_config: { breaking_strategy: { all_p1: keep } }", "breaking_strategy.all_p1 is wrong"],
+  ["texts: seed", "texts is wrong"],
+  ["prompt: { sections: tail }", "prompt.sections is wrong"],
+  ["prompt: { cache_marks: all }", "prompt.cache_marks is wrong"],
   ["providers: { openai: { baseUrl: 'file:///etc/passwd' } }", "providers.openai.baseUrl is wrong"],
   ["context_config: { breaking_strategy: { chain_order: [magic] } }", "chain_order.0 is wrong"],
   [

@@ -5,101 +5,17 @@
 
 import { z } from "zod";
 import { usualThresholds, usualToolShare } from "../budget/thresholds.ts";
-import { breakingStrategy } from "./breaking-strategy.ts";
+import { contextConfig } from "./context-config.ts";
+import { prompt } from "./prompt.ts";
 import { levelSettings, provider, share, tokens } from "./providers.ts";
 import { retention } from "./retention.ts";
 import { summariser } from "./summariser.ts";
 
-const priority = z.union([z.literal(1), z.literal(2), z.literal(3)]);
-
-const retryPolicy = z.strictObject({
-  max_attempts: z
-    .number()
-    .int()
-    .min(1)
-    .max(100)
-    .describe("Total number of attempts. Default: 3.")
-    .optional(),
-  backoff_base_seconds: z
-    .number()
-    .nonnegative()
-    .describe("Seconds before the second attempt. Each further wait is twice as long. Default: 5.")
-    .optional(),
-  max_delay_seconds: z
-    .number()
-    .nonnegative()
-    .describe("Maximum number of seconds between two attempts. Default: 60.")
-    .optional(),
+const priority = z.union([z.literal(1), z.literal(2), z.literal(3)], {
+  error: "give 1, 2 or 3, where 1 is the highest priority",
 });
 
-const contextConfig = z.strictObject({
-  min_limit: tokens
-    .describe("The lowest possible limit. Smaller limits are raised to it. Default: 3500.")
-    .optional(),
-  default_limit: tokens
-    .describe("Limit for entries with `follow_default`. Default: 5000.")
-    .optional(),
-  warning_threshold: share
-    .describe(
-      `Share of the limit at which people and the model are warned. Default: ${usualThresholds.warn}.`,
-    )
-    .optional(),
-  per_agent: z
-    .record(z.string(), tokens)
-    .describe(
-      "Limits for agents, by the name in `x-plimsoll-agent`. For an agent with a limit, compaction starts at the warning threshold.",
-    )
-    .optional(),
-  per_llm: z
-    .array(
-      z.strictObject({
-        type: z
-          .string()
-          .describe(
-            "A provider, a model, or `provider/model`. With `models`, the name of the group.",
-          ),
-        models: z
-          .array(z.string().min(1))
-          .describe(
-            "The models of this type, as `model` or `provider/model`. A `*` stands for any characters. Upper and lower case do not matter.",
-          )
-          .optional(),
-        limit: tokens.describe("The limit in tokens."),
-        follow_default: z
-          .boolean()
-          .describe("Whether `default_limit` applies instead of `limit`. Default: false.")
-          .optional(),
-      }),
-    )
-    .describe("Limits for providers or models.")
-    .optional(),
-  breaking_strategy: breakingStrategy
-    .describe("The strategies that make a conversation smaller, instead of the default.")
-    .optional(),
-  recovery_mode: z
-    .enum(["fresh_start", "truncate", "error"])
-    .describe(
-      "What Plimsoll does if no strategy helps, or after more than two overflows within an hour. Default: `fresh_start`.",
-    )
-    .optional(),
-  retry_policies: z
-    .strictObject({
-      default: retryPolicy
-        .describe("Policy for every tool, and for requests of the proxy.")
-        .optional(),
-      per_tool: z.record(z.string(), retryPolicy).describe("Policies for single tools.").optional(),
-      upstream: z
-        .enum(["auto", "always", "never"])
-        .describe(
-          "Whether the proxy asks a provider again that answers 429 or 5xx, before the client sees anything. It uses the policy `default`, and waits as long as the provider says (`retry-after`), up to the maximum. `auto`: only for clients that do not try again themselves, because two retry loops multiply. Default: `auto` if you set a policy `default`, otherwise `never`.",
-        )
-        .optional(),
-    })
-    .describe(
-      "Retry policies for the library function `plimsoll.retrying`, and for requests of the proxy.",
-    )
-    .optional(),
-});
+const wrongBudget = { error: "give a number of tokens above 0, auto or window" };
 
 const llm = z.strictObject({
   streaming: z
@@ -174,6 +90,11 @@ export const configSchema = z.strictObject({
           "The text shown for a result that was replaced by a reference on arrival (decisions/0007). Default: `auto`.",
         )
         .optional(),
+      contextWindow: tokens
+        .describe(
+          "Size of the window of every model whose window is not known otherwise, in tokens. Default: none. The window of such a model then counts as 131072, and nothing is too long until the provider says so.",
+        )
+        .optional(),
       contextWindowBufferTokens: tokens.describe("Tokens kept free, for every model.").optional(),
       maxOutputTokens: tokens
         .describe("Tokens reserved for an answer, for every model.")
@@ -191,9 +112,7 @@ export const configSchema = z.strictObject({
   agent: z
     .strictObject({
       context_budget: z
-        .union([tokens, z.enum(["auto", "window"])], {
-          error: "give a number of tokens, auto or window",
-        })
+        .union([z.number().int().positive(wrongBudget), z.enum(["auto", "window"])], wrongBudget)
         .describe(
           "Maximum size of every request in tokens. `auto` (default): for known windows of 400,000 tokens and more, the model's price step, or 200,000 if it has none; for smaller windows, the whole window (decisions/0016). `window`: the whole window.",
         )
@@ -213,6 +132,12 @@ export const configSchema = z.strictObject({
       hard_block: share
         .describe(
           `Share of the limit at which a conversation is compacted whatever it costs. Default: ${usualThresholds.block}.`,
+        )
+        .optional(),
+      compaction: z
+        .enum(["auto", "by_hand"])
+        .describe(
+          "When Plimsoll makes a conversation smaller. `auto` (default): when it is due. `by_hand`: only when somebody asks for it (`/compact`, `compact_context`, `reset`, a milestone). A request that does not fit goes to the next provider (`targets`) or is sent as the final turn.",
         )
         .optional(),
       warning_note: z
@@ -352,6 +277,15 @@ export const configSchema = z.strictObject({
   own_tools: z
     .enum(["first-edit", "first-request"])
     .describe("When Plimsoll adds its own tools to a conversation. Default: `first-edit`.")
+    .optional(),
+  texts: z
+    .enum(["plimsoll", "documents"])
+    .describe(
+      "The words of a few texts that a model reads: placeholders, handovers, references to results, and the note that the window is filling up. `documents`: the words of the documents that Plimsoll follows (docs/departures.md). Default: `plimsoll`.",
+    )
+    .optional(),
+  prompt: prompt
+    .describe("How the library builds a system prompt that is given in sections.")
     .optional(),
   progress: z
     .strictObject({

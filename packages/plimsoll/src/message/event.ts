@@ -189,8 +189,11 @@ export interface ContextBreakingUpdateEvent extends Base {
   readonly limit: number;
   /** The strategy that is being tried. */
   readonly strategy?: string;
-  /** The most important area of `priority_areas` that the conversation mentions. Absent if it mentions none. */
-  readonly priority?: { readonly level: Priority; readonly area: string };
+  /**
+   * The highest priority in the conversation, with the area of `priority_areas` if the conversation mentions one. Without `area`,
+   * the caller gave the priority. Absent if there is neither.
+   */
+  readonly priority?: { readonly level: Priority; readonly area?: string };
 }
 
 export interface CompactionEndEvent extends Base {

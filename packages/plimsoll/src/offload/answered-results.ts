@@ -11,6 +11,7 @@ import type {
   VisibleConversation,
   VisibleMessage,
 } from "../message/strategy.ts";
+import type { Wording } from "../text/document-texts.ts";
 import { anyHandle, describeResult, utf8Bytes } from "./reference-text.ts";
 import { leastTruncated, truncateText } from "./result-preview.ts";
 
@@ -22,6 +23,7 @@ export interface AnsweredResultsOptions {
    * strategy makes excerpts of the original results, with one handle for all of them, and references would prevent that.
    */
   readonly isAllOrNothing?: boolean;
+  readonly texts?: Wording | undefined;
 }
 
 const defaultThreshold = 4096;
@@ -30,7 +32,7 @@ const defaultThreshold = 4096;
 const preview = { ofResult: 0.8, bytes: 16 * 1024 };
 
 export function answeredResults(options: AnsweredResultsOptions = {}): Strategy {
-  const { threshold = defaultThreshold, isAllOrNothing = false } = options;
+  const { threshold = defaultThreshold, isAllOrNothing = false, texts } = options;
   return {
     name: "offload_results",
     propose: async (conversation, goal) => {
@@ -39,7 +41,7 @@ export function answeredResults(options: AnsweredResultsOptions = {}): Strategy 
       if (!hasArchive || ownTools === undefined || before <= goal.tokens) return [];
       const { readingTool } = ownTools;
       const leaving = resultsIn(conversation, threshold).map((result) => {
-        const described = { ...result, handle: anyHandle, readingTool };
+        const described = { ...result, handle: anyHandle, readingTool, texts };
         return {
           ...result,
           reference: describeResult(described),

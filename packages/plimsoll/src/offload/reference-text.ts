@@ -6,6 +6,7 @@
 import { withoutHandles } from "../message/handle.ts";
 import { isObject, type JsonValue } from "../message/json.ts";
 import { grouped } from "../text/digits.ts";
+import { documentTexts, type Wording } from "../text/document-texts.ts";
 import { type FollowedBy, mediaTexts, movedResult } from "../text/for-models.ts";
 import { oneSeenLine } from "../text/unseen.ts";
 
@@ -20,6 +21,7 @@ export interface DescribedResult {
   readonly readingTool?: string | undefined;
   /** The kind of text after the reference. If there is such a text, the reference does not quote the beginning. */
   readonly followedBy?: FollowedBy | undefined;
+  readonly texts?: Wording | undefined;
 }
 
 /**
@@ -44,7 +46,8 @@ export const anyHandle = "pl_4X7q2W9z5K8v3J6y1B7f4H";
  */
 export function describeResult(result: DescribedResult): string {
   const { text, bytes, handle, followedBy, readingTool } = result;
-  return movedResult({
+  const write = result.texts === "documents" ? documentTexts.stored : movedResult;
+  return write({
     tool: result.tool === undefined ? undefined : toolName(result.tool),
     bytes: grouped(bytes),
     lines: linesIn(text),

@@ -26,6 +26,20 @@ test("the first three end where a cache mark belongs", () => {
   ]);
 });
 
+test("Order 5 and 6: with sections: in_system, what changes is in the prompt too, after everything else", () => {
+  const { system, tail } = buildPrompt(all, { sections: "in_system" });
+  expect(tail).toBe("");
+  expect(system.map(({ name }) => name)).toEqual([
+    "base",
+    "rules",
+    "memories",
+    "skills",
+    "scratchpad",
+    "status",
+  ]);
+  expect(system.filter(({ isBreakpoint }) => isBreakpoint).length).toBe(3);
+});
+
 test("what changes does not touch what stands before the conversation", () => {
   const later = all.map((section) =>
     section.name === "status" ? { ...section, content: "80 % full" } : section,

@@ -1,6 +1,6 @@
 /**
  * Builds a system prompt from sections, ordered from the most stable to the most volatile. Stable sections come before the
- * conversation, and volatile sections after it. If a section changes, the provider has to read everything after that section
+ * conversation, and volatile sections after it, unless the configuration wants them in the system prompt too. If a section changes, the provider has to read everything after that section
  * again, so volatile sections come last.
  */
 
@@ -17,6 +17,15 @@ export interface PromptSection {
   readonly cacheable?: boolean;
 }
 
+/** The section `prompt` of the configuration. */
+export interface PromptSettings {
+  readonly sections?: "after_conversation" | "in_system" | undefined;
+  readonly cache_marks?: MarksFirst | undefined;
+}
+
+/** What gets a cache mark if there are not enough for all: the user's first message, or the stable sections. */
+export type MarksFirst = "task" | "sections";
+
 export interface BuiltPrompt {
   /** The sections before the conversation. */
   readonly system: readonly BuiltSection[];
@@ -25,6 +34,7 @@ export interface BuiltPrompt {
    * it.
    */
   readonly tail: string;
+  readonly marksFirst: MarksFirst;
 }
 
 export interface BuiltSection {
@@ -38,7 +48,10 @@ const changing: ReadonlySet<SectionName> = new Set(["scratchpad", "status"]);
 const breakpoints: ReadonlySet<SectionName> = new Set(["base", "rules", "memories"]);
 
 /** Contract: the same sections give the same bytes, whatever their order. Empty sections are left out. */
-export function buildPrompt(sections: readonly PromptSection[]): BuiltPrompt {
+export function buildPrompt(
+  sections: readonly PromptSection[],
+  { sections: place, cache_marks: marksFirst = "task" }: PromptSettings = {},
+): BuiltPrompt {
   const unknown = sections.find(({ name }) => !sectionNames.includes(name));
   if (unknown !== undefined)
     throw new PlimsollError(
@@ -50,8 +63,9 @@ export function buildPrompt(sections: readonly PromptSection[]): BuiltPrompt {
   );
   const isStatic = ({ name, cacheable }: PromptSection): boolean =>
     cacheable ?? !changing.has(name);
+  const isBefore = (section: PromptSection): boolean => place === "in_system" || isStatic(section);
   const system = new Map<SectionName, string[]>();
-  for (const { name, content } of inOrder.filter(isStatic))
+  for (const { name, content } of inOrder.filter(isBefore))
     system.set(name, [...(system.get(name) ?? []), content]);
   return {
     system: [...system].map(([name, texts]) => ({
@@ -60,8 +74,9 @@ export function buildPrompt(sections: readonly PromptSection[]): BuiltPrompt {
       isBreakpoint: breakpoints.has(name),
     })),
     tail: inOrder
-      .filter((section) => !isStatic(section))
+      .filter((section) => !isBefore(section))
       .map(({ content }) => content)
       .join("\n\n"),
+    marksFirst,
   };
 }

@@ -14,6 +14,8 @@ describe("a wish that makes no sense gets one sentence", () => {
     [{ tokens: 0 }, "`tokens` must be a whole number from 200 to 5000000, not 0."],
     [{ tokens: Number.NaN }, "`tokens` must be a whole number from 200 to 5000000, not NaN."],
     [{ tokens: 900, seed: -1 }, "`seed` must be a whole number from 0 to 4294967295, not -1."],
+    [{ tokens: 900, p3Share: -1 }, "`p3Share` must be a number from 0 to 1, not -1."],
+    [{ tokens: 900, p1Share: 0.6, p3Share: 0.6 }, "must be at most 1 together, not 1.2."],
     [{ tokens: 900, p1Share: 2 }, "`p1Share` must be a number from 0 to 1, not 2."],
     [{ tokens: 900, toolCalls: -1 }, "`toolCalls` must be a number from 0 to 1, not -1."],
     [
@@ -51,6 +53,26 @@ describe("a simulated conversation", () => {
     const types = new Set(unitsOf({ tokens: 60_000 }).map(({ type }) => type));
     for (const type of ["message", "code", "plan_ref", "log"] as const)
       expect(types).toContain(type);
+  });
+
+  test("p1Ratio = 0.3 by default, and priorities 2 and 3 evenly", () => {
+    for (const shape of ["mixed", "fragmented"] as const) {
+      const units = unitsOf({ tokens: 400_000, shape }).slice(1, -2);
+      for (const [priority, share] of [
+        [1, 0.3],
+        [2, 0.35],
+        [3, 0.35],
+      ] as const) {
+        const found = units.filter((unit) => unit.priority === priority).length / units.length;
+        expect(Math.abs(found - share), `${shape}, priority ${priority}`).toBeLessThan(0.06);
+      }
+    }
+  });
+
+  test.each([0, 0.2, 0.7])("has the share of priority 3 that is wished: %d", (p3Share) => {
+    const units = unitsOf({ tokens: 60_000, p3Share }).slice(1, -2);
+    const share = units.filter(({ priority }) => priority === 3).length / units.length;
+    expect(Math.abs(share - p3Share)).toBeLessThan(0.15);
   });
 
   test.each([0, 0.5, 1])("has the share of priority 1 that is wished: %d", (p1Share) => {

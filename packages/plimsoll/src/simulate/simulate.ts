@@ -25,8 +25,10 @@ export interface Simulation {
   readonly tokens: number;
   /** Default: 1. */
   readonly seed?: number;
-  /** Share of units with priority 1. Their texts match the patterns of `simulatedAreas`. Default: 0.1. */
+  /** Share of units with priority 1. Their texts match the patterns of `simulatedAreas`. Default: 0.3. */
   readonly p1Share?: number;
+  /** Share of units with priority 3, in the same way. Default: a half of the units that do not have priority 1. */
+  readonly p3Share?: number;
   /** Default: all. */
   readonly types?: readonly SimulatedType[];
   /** Share of units that are tool exchanges. Default: 0.7. */
@@ -52,7 +54,7 @@ export const simulatedShapes = ["mixed", "giant", "fragmented", "misclassified"]
 const size = { least: 200, most: 5_000_000 };
 const seedMax = 2 ** 32 - 1;
 const filesMax = 40;
-const scratchShare = 0.15;
+const usualP1Share = 0.3;
 
 /** Throws USAGE if the wish makes no sense. */
 export function simulateConversation(simulation: Simulation): readonly Message[] {
@@ -76,12 +78,17 @@ export function simulateConversation(simulation: Simulation): readonly Message[]
   return [...messages, ...ending];
 }
 
-function check({ tokens, seed = 1, p1Share = 0, toolCalls = 0, ...wish }: Simulation): void {
+function check({ tokens, seed = 1, toolCalls = 0, ...wish }: Simulation): void {
+  const { p1Share = 0, p3Share = 0 } = wish;
   whole("tokens", tokens, size.least, size.most);
   whole("seed", seed, 0, seedMax);
-  for (const [name, share] of Object.entries({ p1Share, toolCalls }))
+  for (const [name, share] of Object.entries({ p1Share, p3Share, toolCalls }))
     if (!(share >= 0 && share <= 1))
       throw usage(`\`${name}\` must be a number from 0 to 1, not ${share}.`);
+  if (p1Share + p3Share > 1)
+    throw usage(
+      `\`p1Share\` and \`p3Share\` must be at most 1 together, not ${p1Share + p3Share}.`,
+    );
   const { types = [], languages = [], shape = "mixed" } = wish;
   for (const type of types) oneOf("types", type, simulatedTypes);
   for (const language of languages) oneOf("languages", language, simulatedLanguages);
@@ -162,8 +169,7 @@ class World {
 
   unit(number: number): readonly Message[] {
     const dice = this.#dice;
-    const isImportant = dice() < (this.#wish.p1Share ?? 0.1);
-    const tag = isImportant ? "To Do List: " : dice() < scratchShare ? "Scratch note: " : "";
+    const tag = this.#tag();
     const type = pick(dice, this.#types);
     const file = this.#fileFor(number);
     const isCall = dice() < (this.#wish.toolCalls ?? 0.7);
@@ -172,6 +178,13 @@ class World {
     if (isCall) return this.#called(type, file, words);
     const body = type === "message" ? "" : `\n${this.#content(type, file)}`;
     return [isOfUser ? user(words + body) : assistant(words + body)];
+  }
+
+  /** The words that give a unit its priority. */
+  #tag(): string {
+    const { p1Share = usualP1Share, p3Share = (1 - p1Share) / 2 } = this.#wish;
+    if (this.#dice() < p1Share) return "To Do List: ";
+    return this.#dice() < p3Share / (1 - p1Share) ? "Scratch note: " : "";
   }
 
   /** What is worked on now is mostly what was worked on a moment ago. */
@@ -183,7 +196,7 @@ class World {
   }
 
   fragment(number: number): readonly Message[] {
-    const tag = this.#dice() < (this.#wish.p1Share ?? 0.1) ? "To Do List: " : "";
+    const tag = this.#tag();
     const file = this.#fileFor(number);
     const words = `${tag}Step ${number}: ${pick(this.#dice, file.names)} ok.`;
     return [number % 2 === 0 ? assistant(words) : user(words)];

@@ -31,6 +31,14 @@ export function isRecoveryPhase({ phase }: Phase): boolean {
   return phase === "recovery" || phase === "handover";
 }
 
+/** The badge of a compaction, such as "P1: To Do List". Without an area: "P1". */
+export function badgeText({
+  level,
+  area,
+}: NonNullable<ContextBreakingUpdateEvent["priority"]>): string {
+  return area === undefined ? `P${level}` : `P${level}: ${area}`;
+}
+
 /** The state to show for a running compaction. `warnsFrom` is the warning threshold in percent. */
 export function phaseState(
   event: ContextBreakingUpdateEvent,

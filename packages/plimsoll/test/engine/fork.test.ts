@@ -141,6 +141,21 @@ describe("from a point", () => {
     );
   });
 
+  test("a session without a turn says so, and names no address of the service", async () => {
+    const plimsoll = await fresh();
+    const session = await plimsoll.session();
+    const sentence =
+      "This session has had no turn yet, so there is nothing to work on. Take its first turn, then try again.";
+    await expect(session.fork()).rejects.toThrow(sentence);
+    await expect(session.fork({ message: 3 })).rejects.toThrow(sentence);
+    await expect(session.impact()).rejects.toThrow(sentence);
+    await talk(session, 1);
+    const elsewhere = plimsoll.steering.impact(session.id, { branch: "br_elsewhere" });
+    await expect(elsewhere).rejects.toThrow(
+      "There is no branch br_elsewhere in this session. Its branches are ",
+    );
+  });
+
   test("an unknown point, and a session that is not there, get a clear sentence", async () => {
     const plimsoll = await fresh();
     const session = await plimsoll.session();
@@ -153,7 +168,9 @@ describe("from a point", () => {
     ] as const)
       await expect(session.fork(point)).rejects.toThrow(sentence);
     const gone = plimsoll.steering.fork("ses_0000000000000000000000", {});
-    await expect(gone).rejects.toThrow("There is no session ses_0000000000000000000000.");
+    await expect(gone).rejects.toThrow(
+      "There is no session ses_0000000000000000000000; it may have been deleted before.",
+    );
     expect(await engineOf(plimsoll).store.sessions({ limit: 9 })).toHaveLength(1);
   });
 });

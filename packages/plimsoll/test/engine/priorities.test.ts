@@ -190,6 +190,30 @@ test("a session in which everything has priority 1 is compacted as usual", async
   expect(masked(one)).toBe(masked(other));
 });
 
+test.each(["discard_low_rel", "prioritize_recent"] as const)(
+  "Breaking prioritizes P1 units: with all_p1: protect, a session of them keeps what the limit allows (%s)",
+  async (strategy) => {
+    /** Tokens of the window after the first compaction. */
+    const left = async (all_p1: "as_usual" | "protect"): Promise<number> => {
+      const plimsoll = await fresh({
+        context_config: { breaking_strategy: { chain_order: [strategy], all_p1 } },
+      });
+      const session = await plimsoll.session({ priority: 1 });
+      const random = diceOf(12);
+      for (let turn = 0; turn < 40; turn++) {
+        await session.append({ role: "user", content: prose(random, 300) });
+        const { outcome } = await session.prepare({ target: "anthropic/small" });
+        await session.commit(answer);
+        if (outcome.kind === "compacted") return outcome.tokensAfter;
+      }
+      return Number.NaN;
+    };
+    const [usual, protectedly] = [await left("as_usual"), await left("protect")];
+    expect(protectedly).toBeGreaterThan(usual * 1.2);
+    expect(protectedly).toBeLessThanOrEqual(7_000);
+  },
+);
+
 test("an area of priority_areas raises the priority of a session, and never that of a message with a tag", async () => {
   const areas = [{ name: "To Do List", priority: 1 as const, patterns: ["TODO"] }];
   const plimsoll = await fresh({ priority_areas: areas });

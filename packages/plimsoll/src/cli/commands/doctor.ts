@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { type Flags, loadSettings, type Settings } from "../../config/config.ts";
 import { configuredTokenizers } from "../../config/configured-tokenizers.ts";
 import { accessTo, databaseName, noticesOf, unreadable } from "../../config/data-folder.ts";
+import { contradictions, unusedSettings } from "../../config/doubtful-settings.ts";
 import { raisedLimits } from "../../config/limits.ts";
 import { unusedTargets } from "../../config/next-providers.ts";
 import { installedFor } from "../../config/package-versions.ts";
@@ -16,8 +17,9 @@ import {
   optionalPackages,
 } from "../../message/optional-packages.ts";
 import { signalsOf } from "../../server/telemetry/telemetry.ts";
+import { createTokenCounter } from "../../session/measure/token-counter.ts";
 import { harmless, harmlessJson } from "../../text/unseen.ts";
-import { knownLimits } from "../console/known-limits.ts";
+import { fullWindows, knownLimits } from "../console/known-limits.ts";
 import { openToRead } from "../console/open-store.ts";
 import { withProgress } from "../console/progress.ts";
 import { findService, olderConfiguration, serviceFileName } from "../console/running.ts";
@@ -48,6 +50,8 @@ async function examine(flags: Flags): Promise<readonly Finding[]> {
   return [
     node,
     { check: "configuration", isGood: true, message: configurationOf(settings) },
+    ...checkSettings(settings.config),
+    ...(await checkTokenizers(settings.config)),
     ...[...knownLimits(settings.config), ...raisedLimits(settings.config)].map(
       (message): Finding => ({ check: "limit", isGood: true, message }),
     ),
@@ -60,6 +64,34 @@ async function examine(flags: Flags): Promise<readonly Finding[]> {
     await checkStore(settings),
     await checkService(settings),
   ];
+}
+
+function checkSettings(config: Config): readonly Finding[] {
+  const check = "settings";
+  return [
+    ...unusedSettings(config).map((message) => ({ check, isGood: true, message })),
+    ...[...contradictions(config), ...fullWindows(config)].map((message) => ({
+      check,
+      isGood: false,
+      message,
+    })),
+  ];
+}
+
+/** Tries every configured tokenizer, because the service does not start if one of them does not exist. */
+async function checkTokenizers(config: Config): Promise<readonly Finding[]> {
+  const findings: Finding[] = [];
+  const counter = createTokenCounter();
+  for (const tokenizer of configuredTokenizers(config)) {
+    try {
+      await counter.prepare(tokenizer);
+      findings.push({ check: "tokenizer", isGood: true, message: tokenizer });
+    } catch (error) {
+      findings.push({ check: "tokenizer", isGood: false, message: errorMessage(error) });
+    }
+  }
+  await counter.close();
+  return findings;
 }
 
 function configurationOf({ config, configFile }: Settings): string {

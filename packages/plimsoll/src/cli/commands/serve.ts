@@ -4,6 +4,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { type Flags, loadSettings, type Settings } from "../../config/config.ts";
 import { openDataFolder } from "../../config/data-folder.ts";
+import { contradictions, unusedSettings } from "../../config/doubtful-settings.ts";
 import { raisedLimits } from "../../config/limits.ts";
 import { unusedTargets } from "../../config/next-providers.ts";
 import { openEngine } from "../../engine.ts";
@@ -13,7 +14,7 @@ import { startServer, upstreamsOf } from "../../server/server.ts";
 import { openTelemetry } from "../../server/telemetry/telemetry.ts";
 import { grouped } from "../../text/digits.ts";
 import { harmless } from "../../text/unseen.ts";
-import { knownLimits } from "../console/known-limits.ts";
+import { fullWindows, knownLimits } from "../console/known-limits.ts";
 import { removeServiceFile, takeService, writeServiceFile } from "../console/running.ts";
 import { onStopSignals, signalCodes } from "../console/stop-signals.ts";
 import { growYoungHeap } from "../console/young-heap.ts";
@@ -44,6 +45,9 @@ export async function runServe(flags: ServeFlags, version: string): Promise<void
   engine.on("store-spoilt", ({ message }) => warn(message));
   engine.on("retention-spared", ({ message }) => warn(message));
   for (const sentence of [
+    ...unusedSettings(config),
+    ...contradictions(config),
+    ...fullWindows(config),
     ...raisedLimits(config),
     ...unusedTargets(config, process.env),
     ...folder.notices,

@@ -19,6 +19,7 @@ export interface SimulateFlags {
   readonly tokens: number;
   readonly seed: number;
   readonly p1Share?: number;
+  readonly p3Share?: number;
   readonly toolCalls?: number;
   readonly type?: readonly string[];
   readonly language?: readonly string[];

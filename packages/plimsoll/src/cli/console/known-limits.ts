@@ -23,6 +23,29 @@ export function usualLimits(config: Config, vendor: Vendor): readonly string[] {
   return usualModels[vendor].map((model) => sentence(config, { provider: vendor, vendor, model }));
 }
 
+/** A sentence about the models for whose requests the configured length of the answer leaves no room, or none. */
+export function fullWindows(config: Config): readonly string[] {
+  const known = vendors.flatMap((vendor) =>
+    usualModels[vendor].map((model) => ({ provider: vendor, vendor, model })),
+  );
+  const full = known.filter((named) => targetOf(config, named)?.limit.limit === 0);
+  const [first, ...others] = full.map(({ model }) => model);
+  if (first === undefined) return [];
+  const more = others.length === 0 ? "" : ` and ${others.length} other models`;
+  const then =
+    config.agent?.strict_limit === true
+      ? "With agent.strict_limit, every request to them is sent as the final turn"
+      : "Plimsoll keeps less than that free";
+  return [
+    `The configured length of an answer (max_output_tokens) and the buffer fill the whole window of ${first}${more}. ${then}. Set a shorter length.`,
+  ];
+}
+
+function targetOf(config: Config, { provider, vendor, model }: Named): Target | undefined {
+  const wire = Object.values(wires).find((one) => one.vendor === vendor);
+  return wire && createTargets(config, () => 0).resolve(provider, wire, { model });
+}
+
 interface Named {
   readonly provider: string;
   readonly vendor: Vendor;
@@ -48,9 +71,8 @@ const unknown = "unknown until the provider names the window; until then there i
 
 function sentence(config: Config, named: Named): string {
   const { provider, vendor, model } = named;
-  const wire = Object.values(wires).find((one) => one.vendor === vendor);
-  if (wire === undefined) return `${named.name ?? model}: ${unknown}`;
-  const target = createTargets(config, () => 0).resolve(provider, wire, { model });
+  const target = targetOf(config, named);
+  if (target === undefined) return `${named.name ?? model}: ${unknown}`;
   const own = ownLimitsOf(config, { provider, model });
   const usualName = provider === vendor ? model : [provider, model].filter(Boolean).join("/");
   return `${named.name ?? usualName}: ${limitWords(target, own)}`;

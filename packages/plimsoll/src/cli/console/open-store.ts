@@ -7,6 +7,7 @@ import { type Flags, loadSettings, type Settings } from "../../config/config.ts"
 import { accessTo, databaseName, unreadable } from "../../config/data-folder.ts";
 import { PlimsollError } from "../../message/error.ts";
 import { namedSession } from "../../session/inspect/named-session.ts";
+import { unknownSentence } from "../../session/log/unknown-place.ts";
 import { openSqliteStore } from "../../store/sqlite.ts";
 import type { Store } from "../../store/store.ts";
 
@@ -75,7 +76,7 @@ async function openCopy(file: string): Promise<Store> {
 /** The id of the requested session, which may be given by its beginning, or of the newest session if none was requested. */
 export async function chooseSession(store: Store, id: string | undefined): Promise<string> {
   if (id !== undefined) {
-    const otherwise = `There is no session ${id}. \`plimsoll sessions\` lists them.`;
+    const otherwise = unknownSentence(`no session ${id}`);
     return (await namedSession(store, { id, tenant: undefined, otherwise })).id;
   }
   const newest = await store.newestSession();

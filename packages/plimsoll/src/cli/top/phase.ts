@@ -1,7 +1,7 @@
-/** The phases of a compaction as a line: icon, message, how full the window is, and the priority area. Pure. */
+/** The phases of a compaction as a line: icon, message, how full the window is, and the badge of the priority. Pure. */
 
 import type { CompactionPhase, ContextBreakingUpdateEvent } from "../../message/event.ts";
-import { phaseState } from "../../watch/phase-words.ts";
+import { badgeText, phaseState } from "../../watch/phase-words.ts";
 import type { RowSettings } from "../../watch/row-state.ts";
 import { progressBar } from "./bars.ts";
 import { clipped } from "./cells.ts";
@@ -33,7 +33,7 @@ export function phaseLine(
   const tone = phaseState(event, settings, warningThreshold * 100);
   const share = progress < 0 ? "…" : `${Math.min(100, progress)} %`;
   const bar = progressBar(progress, tone, columns < 100 ? 12 : 30);
-  const badge = priority && `P${priority.level} ${clipped(priority.area, 16)} `;
+  const badge = priority && `${clipped(badgeText(priority), 20)} `;
   const stateLine: Line = [
     span(` ${phaseIcon(event)} `, tone),
     span(badge ?? "", priority?.level === 1 ? "p1" : "warning"),

@@ -217,7 +217,7 @@ describe("the nine phases", () => {
   test("say which area must be spared", () => {
     const event = { ...phaseEvent("hybrid", "Now"), priority: { level: 1, area: "auth" } } as const;
     const lines = screenLines(withNews(stateWith("builder"), { kind: "event", event }), size);
-    expect(textOf(lines)).toContain("± P1 auth Now");
+    expect(textOf(lines)).toContain("± P1: auth Now");
   });
 
   test("are not shown where the user does not want them", () => {

@@ -105,6 +105,27 @@ describe("with an embedder", () => {
     expect(soupIsBest(scores)).toBe(true);
   });
 
+  test("relevanceScore: cosine similarity 0–1, if that is what is asked for", async () => {
+    const relevance = createRelevance({ embedder: embedder(), now: () => 0 });
+    const isSoup = talk.messages.map(({ message }) => JSON.stringify(message).includes("soup"));
+    const cosines = await relevance.of(talk, "cosine");
+    // The task begins with "Why", so the fake embedder takes it for soup.
+    expect(cosines.slice(1, 6)).toEqual(isSoup.slice(1, 6).map((is) => (is ? 1 : 0)));
+    expect(await relevance.of(talk)).not.toEqual(cosines);
+  });
+
+  test("cosine without anything that knows meanings is the rank", async () => {
+    const relevance = createRelevance({});
+    expect(await relevance.of(talk, "cosine")).toEqual(await relevance.of(talk));
+    const vectors = await loadWordVectors();
+    if (vectors === undefined) throw new Error("data/words.bin is missing.");
+    const words = createRelevance({ vectors });
+    const cosines = await words.of(talk, "cosine");
+    expect(cosines).not.toEqual(await words.of(talk));
+    expect(Math.min(...cosines)).toBeGreaterThanOrEqual(0);
+    expect(Math.max(...cosines)).toBeLessThanOrEqual(1);
+  });
+
   test("in batches of 32", async () => {
     const many = seenFrom(Array.from({ length: 70 }, (_, at) => user(`text ${at}`)));
     const fake = embedder();

@@ -1,6 +1,6 @@
 /**
- * Relevance: how much each unit has to do with the current task, as a rank within the session from 0 to 1. The rank depends on
- * shared terms (BM25) and on similar meaning (an embedder, or static word vectors).
+ * Relevance: how much each unit has to do with the current task, from 0 to 1. Usually it is a rank within the session, which depends
+ * on shared terms (BM25) and on similar meaning (an embedder, or static word vectors).
  */
 
 import { messageText } from "../../message/message.ts";
@@ -23,9 +23,15 @@ export interface RelevanceParts {
   readonly now?: () => number;
 }
 
+/**
+ * rank: the rank within the session, by shared terms and by meaning. cosine: how near the meaning of a unit is to that of the task.
+ * Without an embedder and word vectors, there is no meaning to compare, so the rank takes its place.
+ */
+export type RelevanceScale = "rank" | "cosine";
+
 export interface Relevance {
-  /** The relevance of every unit, in order. */
-  of(conversation: VisibleConversation): Promise<readonly number[]>;
+  /** The relevance of every unit, in order. Default: the rank. */
+  of(conversation: VisibleConversation, scale?: RelevanceScale): Promise<readonly number[]>;
 }
 
 /** Maximum number of characters of a text that the embedder gets. Sentence models read about this many. */
@@ -38,24 +44,24 @@ const readChars = { head: 16_000, tail: 4_000 };
  */
 const weights = { static: 0.3, embedder: 1 };
 
-/** The caller's word about a unit replaces the rank. Remembers vectors between compactions, so create it once per process and not once per call. */
+/** The caller's word about a unit replaces its score. Remembers vectors between compactions, so create it once per process and not once per call. */
 export function createRelevance({ embedder, vectors, now }: RelevanceParts): Relevance {
   const model =
     embedder === undefined || now === undefined ? undefined : new TimedEmbedder(embedder, now);
   const words = vectors === undefined ? undefined : createStaticEmbedder(vectors);
   return {
-    of: async (conversation) => {
+    of: async (conversation, scale = "rank") => {
       const task = taskText(conversation);
       const texts = conversation.units.map(({ first, last }) =>
         unitText(conversation, first, last),
       );
-      const scores = fuseScores([
-        { scores: termScores(task, texts), weight: 1 },
-        ...(await meaningScores([task, ...texts], model, words)),
-      ]);
-      return calibrate([...scores]).map(
-        (rank, index) => conversation.units[index]?.relevance ?? rank,
-      );
+      const meaning = await meaningScores([task, ...texts], model, words);
+      const [near] = scale === "cosine" ? meaning : [];
+      const scores =
+        near === undefined
+          ? calibrate([...fuseScores([{ scores: termScores(task, texts), weight: 1 }, ...meaning])])
+          : Array.from(near.scores, (score) => Math.max(0, Math.min(1, score)));
+      return scores.map((score, index) => conversation.units[index]?.relevance ?? score);
     },
   };
 }

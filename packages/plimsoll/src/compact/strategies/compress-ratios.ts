@@ -10,6 +10,10 @@ export interface CompressRatios {
 
 export interface ContentTypeChunkingSettings {
   readonly compress_ratios?: CompressRatios | undefined;
+  /** Messages with fewer tokens stay as they are. */
+  readonly least_tokens?: number | undefined;
+  /** Share of the units, counted from the newest, that stay as they are. */
+  readonly recent_share?: number | undefined;
 }
 
 export const defaultRatios = { code: 0.7, text: 0.5, plan_ref: 1, log: 0.4, other: 0.6 };

@@ -218,6 +218,35 @@ describe("what is left alone", () => {
   });
 });
 
+describe("every unit, as in document A: least_tokens 0 and recent_share 0", () => {
+  const short = sentences.slice(0, 6).join(" ");
+  const talk = [
+    user("Read them."),
+    assistant(short),
+    user(short),
+    assistant(short),
+    user("Go on."),
+    assistant("Done."),
+  ];
+  const every = { least_tokens: 0, recent_share: 0 };
+
+  test("compress_ratios: text 0.5, also for short texts and for the newest", () => {
+    for (const number of [1, 2, 3]) {
+      expect(shareLeft(talk, number), `message ${number}`).toBe(1);
+      const left = shareLeft(talk, number, { settings: every });
+      expect(left, `message ${number}`).toBeGreaterThan(0.3);
+      expect(left, `message ${number}`).toBeLessThan(0.7);
+    }
+  });
+
+  test("each of the two alone", () => {
+    const long = [user("Read them."), assistant(wordy), user("Go on."), assistant("Done.")];
+    expect(shareLeft(long, 1, { settings: { least_tokens: 100_000 } })).toBe(1);
+    expect(shareLeft(long, 1, { settings: { recent_share: 1 } })).toBe(1);
+    expect(shareLeft(long, 1)).toBeLessThan(0.7);
+  });
+});
+
 describe("as far as the goal asks", () => {
   const two = around(...shell("make one", log.join("\n")), ...shell("make two", log.join("\n")));
 

@@ -21,12 +21,12 @@ import {
 } from "./compress-ratios.ts";
 import { readCalls } from "./file-calls.ts";
 
-/** Share of the units that are not changed because they are the newest. */
-const recentShare = 0.2;
-/** A message of the user or the agent is shortened only if it has at least this many tokens. Tool results have no minimum. */
+/** Share of the units that are not changed because they are the newest, if the settings do not say. */
+const usualRecentShare = 0.2;
+/** A message of the user or the agent is shortened only if it has at least this many tokens, if the settings do not say. */
 const longWords = { user: 400, assistant: 200 };
-/** A replacement that saves fewer tokens than this is not worth changing the text. */
-const leastSaved = 16;
+/** A replacement that saves fewer tokens than this is not worth changing the text. In shorter texts, every token counts. */
+const usualLeastSaved = 16;
 
 const reason = "Old content was shortened according to its kind, such as code, text or log.";
 
@@ -39,10 +39,14 @@ export function contentTypeChunking(
     propose: (conversation, goal) => {
       let left = conversation.tokens + noticeTokens;
       let saved = 0;
+      const leastSaved = Math.max(
+        1,
+        Math.min(usualLeastSaved, settings.least_tokens ?? usualLeastSaved),
+      );
       const proposals: Proposal[] = [];
       for (const text of textsOf(settings, conversation, count)) {
         if (left <= goal.tokens) break;
-        const shorter = shortened(text, count);
+        const shorter = shortened(text, { count, leastSaved });
         if (shorter === undefined) continue;
         left -= shorter.saved;
         saved += shorter.saved;
@@ -72,6 +76,7 @@ function textsOf(
 ): readonly OldText[] {
   const { units, messages } = conversation;
   const { isFixed } = fixedUnits(conversation);
+  const { recent_share: recentShare = usualRecentShare, least_tokens: leastTokens } = settings;
   const recentFrom = units.length - Math.ceil(units.length * recentShare);
   const calls = readCalls(messages.map(({ message }) => message));
   const pathOf = (part: Part): string | undefined => calls.get(part)?.files[0];
@@ -81,7 +86,7 @@ function textsOf(
     return messages.slice(unit.first, unit.last + 1).flatMap((visible, offset) =>
       isBound(visible)
         ? []
-        : oldTexts(visible, count, pathOf)
+        : oldTexts(visible, { count, pathOf, leastTokens })
             .map((text) => ({
               ...text,
               message: unit.first + offset,
@@ -115,16 +120,22 @@ function isBound({ isPinned, message }: VisibleMessage): boolean {
 
 type FoundText = Omit<OldText, "message" | "ratio">;
 
+interface Finding {
+  readonly count: CountTokens;
+  readonly pathOf: (part: Part) => string | undefined;
+  readonly leastTokens: number | undefined;
+}
+
 function oldTexts(
   { message, original }: VisibleMessage,
-  count: CountTokens,
-  pathOf: (part: Part) => string | undefined,
+  { count, pathOf, leastTokens }: Finding,
 ): readonly FoundText[] {
   return message.parts.flatMap((part, at): readonly FoundText[] => {
     const source = original?.message.parts[at];
     if (part.kind === "text") {
       const whole = source?.kind === "text" ? source.text : part.text;
-      const least = message.role === "user" ? longWords.user : longWords.assistant;
+      const usual = message.role === "user" ? longWords.user : longWords.assistant;
+      const least = leastTokens ?? usual;
       return count(whole) < least ? [] : [{ part: at, now: part.text, whole }];
     }
     if (part.kind !== "tool-result") return [];
@@ -142,7 +153,7 @@ function oldTexts(
 /** Always shortens the original, so that no text is shortened twice. */
 function shortened(
   { now, whole, ratio, path }: OldText,
-  count: CountTokens,
+  { count, leastSaved }: { readonly count: CountTokens; readonly leastSaved: number },
 ): { readonly text: string; readonly saved: number } | undefined {
   const options = { ratio, count, ...(path === undefined ? {} : { path }) };
   const compressed = compressContent(whole, options);

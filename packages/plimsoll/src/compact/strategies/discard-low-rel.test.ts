@@ -20,6 +20,7 @@ import { type DiscardLowRelSettings, discardLowRel } from "./discard-low-rel.ts"
 const tight: Goal = { limitTokens: 2000, tokens: 100, floorTokens: 0 };
 
 interface Wish {
+  readonly texts?: "documents";
   readonly settings?: DiscardLowRelSettings;
   readonly relevance?: Relevance;
   readonly goal?: Goal;
@@ -32,7 +33,7 @@ function scored(scoreOf: (unit: number) => number): Relevance {
 
 function propose(conversation: VisibleConversation, wish: Wish = {}): Promise<readonly Proposal[]> {
   const relevance = wish.relevance ?? scored((unit) => unit / 100);
-  const strategy = discardLowRel(wish.settings ?? {}, { count, relevance });
+  const strategy = discardLowRel(wish.settings ?? {}, { count, relevance, texts: wish.texts });
   return Promise.resolve(strategy.propose(conversation, wish.goal ?? tight));
 }
 
@@ -136,6 +137,18 @@ describe("placeholders", () => {
       [4, "[… 2 messages, #2–#3]"],
       [8, "[… message #7]"],
     ]);
+  });
+
+  test("texts: documents has the words of document A", async () => {
+    const relevance = scored((unit) => ([2, 3, 7].includes(unit) ? 0 : 1));
+    const wish = { relevance, texts: "documents" } as const;
+    expect(await marks(ten, wish)).toEqual([
+      "[Omitted low-relevance prior context]",
+      "[Omitted low-relevance prior context]",
+    ]);
+    const settings = { placeholder_detail: "linked" } as const;
+    const linked = `[Omitted – see archive: ${HANDLE}]`;
+    expect(await marks(ten, { ...wish, settings })).toEqual([linked, linked]);
   });
 
   test("brief: one handle for all of them, behind the head", async () => {

@@ -7,8 +7,9 @@ import type {
   Strategy,
   VisibleConversation,
 } from "../../message/strategy.ts";
+import { documentTexts, type Wording } from "../../text/document-texts.ts";
 import { markTexts } from "../../text/for-models.ts";
-import { type Relevance, unitText } from "../relevance/relevance.ts";
+import { type Relevance, type RelevanceScale, unitText } from "../relevance/relevance.ts";
 import { similarityOf } from "../relevance/similarity.ts";
 import { summarise } from "../summary/summary.ts";
 import { movableUnits, rangesOfUnits, roomForText, takenForGoal } from "../units/movable-units.ts";
@@ -28,6 +29,8 @@ export interface DiscardLowRelSettings {
   readonly discard_percent?: number | undefined;
   /** brief: the placeholder says what was removed. linked: the placeholder also shows its own handle. */
   readonly placeholder_detail?: "brief" | "linked" | undefined;
+  /** How relevance is measured. Default: rank. */
+  readonly relevance?: RelevanceScale | undefined;
 }
 
 /** Minimum similarity between the remaining units and all units. If it is lower, a summary replaces the removed units. */
@@ -40,19 +43,25 @@ const linkTokens = 40;
 const reason =
   "The conversation did not fit, so the units least relevant to the task were removed.";
 
+export interface DiscardLowRelParts {
+  readonly relevance: Relevance;
+  readonly count: CountTokens;
+  readonly texts?: Wording | undefined;
+}
+
 export function discardLowRel(
   settings: DiscardLowRelSettings,
-  { relevance, count }: { readonly relevance: Relevance; readonly count: CountTokens },
+  { relevance, count, texts }: DiscardLowRelParts,
 ): Strategy {
   return {
     name: "discard_low_rel",
     propose: async (conversation, goal) => {
       if (conversation.tokens <= goal.tokens) return [];
-      const scores = await relevance.of(conversation);
+      const scores = await relevance.of(conversation, settings.relevance);
       const taken = unitsToTake(settings, conversation, goal, scores);
       const ranges = rangesOfUnits(conversation, taken);
       if (ranges.length === 0) return [];
-      const writing = { count, room: roomForText(conversation, goal, count) };
+      const writing = { count, room: roomForText(conversation, goal, count), texts };
       return similarityOfRest(conversation, ranges) < leastSimilarity
         ? summarised(conversation, ranges, writing)
         : placeholders(conversation, ranges, settings.placeholder_detail ?? "brief", writing);
@@ -106,13 +115,14 @@ interface Writing {
   readonly count: CountTokens;
   /** Maximum number of tokens for all of Plimsoll's text. */
   readonly room: number;
+  readonly texts: Wording | undefined;
 }
 
 function placeholders(
   conversation: VisibleConversation,
   ranges: readonly TruncationRange[],
   detail: "brief" | "linked",
-  { count, room }: Writing,
+  { count, room, texts }: Writing,
 ): readonly Proposal[] {
   const isBrief = detail === "brief";
   const least = isBrief ? markTokens : linkTokens;
@@ -126,7 +136,11 @@ function placeholders(
       ...range,
       reason,
       handle: isBrief ? "shared" : "own",
-      textFor: ({ handle }) => (isBrief ? gone : markTexts.messagesKept(gone, handle)),
+      textFor: ({ handle }) => {
+        if (texts === "documents")
+          return isBrief ? documentTexts.omitted : documentTexts.omittedLinked(handle);
+        return isBrief ? gone : markTexts.messagesKept(gone, handle);
+      },
     };
   });
   if (!isBrief) return placed;

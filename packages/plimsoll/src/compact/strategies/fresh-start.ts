@@ -7,6 +7,7 @@ import type {
   Strategy,
   VisibleConversation,
 } from "../../message/strategy.ts";
+import { documentTexts, type Wording } from "../../text/document-texts.ts";
 import { handover as handoverText } from "../../text/for-models.ts";
 import { summarise } from "../summary/summary.ts";
 import { movableUnits, rangesOfUnits } from "../units/movable-units.ts";
@@ -20,6 +21,7 @@ export interface FreshStartSettings {
   readonly task?: string;
   /** Maximum number of tokens in the handover. Default: 500. */
   readonly tokens?: number;
+  readonly texts?: Wording | undefined;
 }
 
 const handoverTokens = 500;
@@ -51,7 +53,7 @@ function fits(
 function handover(
   conversation: VisibleConversation,
   units: ReadonlySet<number>,
-  { reason, task, tokens = handoverTokens }: FreshStartSettings,
+  { reason, task, tokens = handoverTokens, texts }: FreshStartSettings,
   count: CountTokens,
 ): readonly Proposal[] {
   const ranges = rangesOfUnits(conversation, units);
@@ -67,7 +69,7 @@ function handover(
     ...(earlier === undefined ? {} : { earlier }),
     prepared: conversation.prepared,
   });
-  const opening = handoverText(task);
+  const opening = texts === "documents" ? documentTexts.resuming(task) : handoverText(task);
   return [
     sharedNotice(conversation, reason, [opening, text].filter((line) => line !== "").join("\n")),
     ...ranges.map(

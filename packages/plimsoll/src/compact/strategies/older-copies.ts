@@ -12,17 +12,24 @@ import type {
   Strategy,
   VisibleConversation,
 } from "../../message/strategy.ts";
+import { documentTexts, type Wording } from "../../text/document-texts.ts";
 import { markTexts } from "../../text/for-models.ts";
 import { fixedUnits } from "../units/fixed-units.ts";
 import { type FileCall, mentionedBlocks, readCalls } from "./file-calls.ts";
 
 const reason = "A later message has a newer copy of the file.";
 
-export function olderCopies({ count }: { readonly count: CountTokens }): Strategy {
+export interface OlderCopiesParts {
+  readonly count: CountTokens;
+  readonly texts?: Wording | undefined;
+}
+
+export function olderCopies({ count, texts }: OlderCopiesParts): Strategy {
+  const { olderCopy } = texts === "documents" ? documentTexts : markTexts;
   return {
     name: "older_copies",
     propose: (conversation, goal) =>
-      conversation.tokens <= goal.tokens ? [] : proposalsFor(conversation, count),
+      conversation.tokens <= goal.tokens ? [] : proposalsFor(conversation, { count, olderCopy }),
   };
 }
 
@@ -51,7 +58,15 @@ interface LastCopy {
   readonly message: number;
 }
 
-function proposalsFor(conversation: VisibleConversation, count: CountTokens): readonly Proposal[] {
+interface Writing {
+  readonly count: CountTokens;
+  readonly olderCopy: typeof markTexts.olderCopy;
+}
+
+function proposalsFor(
+  conversation: VisibleConversation,
+  { count, olderCopy }: Writing,
+): readonly Proposal[] {
   const showings = showingsIn(conversation.messages.map(({ message }) => message));
   const last = new Map<string, LastCopy>();
   let order = 0;
@@ -71,7 +86,8 @@ function proposalsFor(conversation: VisibleConversation, count: CountTokens): re
       return [{ ...block, number: conversation.messages[newer.message]?.number ?? newer.message }];
     });
     if (old.length === 0) return [];
-    const textFor = (handle: string): string => withNotices(showing.text, old, handle);
+    const textFor = (handle: string): string =>
+      withNotices(showing.text, old, (file, number) => olderCopy(file, number, handle));
     if (count(textFor(placeForHandle)) >= count(showing.text)) return [];
     const { message, part, inner, place } = showing;
     return [
@@ -96,11 +112,15 @@ interface OldBlock extends Block {
   readonly number: number;
 }
 
-function withNotices(text: string, blocks: readonly OldBlock[], handle: string): string {
+function withNotices(
+  text: string,
+  blocks: readonly OldBlock[],
+  noticeFor: (file: string, number: number) => string,
+): string {
   let out = "";
   let at = 0;
   for (const { file, from, to, number } of blocks) {
-    out += `${text.slice(at, from)}${markTexts.olderCopy(file, number, handle)}`;
+    out += `${text.slice(at, from)}${noticeFor(file, number)}`;
     at = to;
   }
   return out + text.slice(at);

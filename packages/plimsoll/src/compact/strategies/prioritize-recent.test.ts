@@ -83,6 +83,23 @@ describe("what stays", () => {
     expect(await left(ten, { relevance: even, settings: { rel_threshold } })).toEqual(kept);
   });
 
+  test("relevance: cosine compares rel_threshold with the similarity of meaning, and not with a rank", async () => {
+    /** Every unit is as near to the task as the first number says. */
+    const embedded = (near: number) => {
+      const others = Float32Array.from([near, Math.sqrt(1 - near ** 2)]);
+      const embed = (texts: readonly string[]) =>
+        Promise.resolve(
+          texts.map((_, index) => (index === 0 ? Float32Array.from([1, 0]) : others)),
+        );
+      return createRelevance({ embedder: { name: "fake", embed }, now: () => 0 });
+    };
+    const settings = { relevance: "cosine" } as const;
+    expect(await left(ten, { relevance: embedded(0.6), settings })).toEqual(everything);
+    const far = await left(ten, { relevance: embedded(0.4), settings });
+    expect(far).toEqual([0, 10, 11, 12, 13]);
+    expect(await left(ten, { relevance: embedded(0.6) })).not.toEqual(everything);
+  });
+
   test("a score of exactly the threshold is enough", async () => {
     expect(await left(ten, { relevance: scored(() => 0.5) })).toEqual(everything);
   });

@@ -7,7 +7,7 @@ import type {
   Strategy,
   VisibleConversation,
 } from "../../message/strategy.ts";
-import type { Relevance } from "../relevance/relevance.ts";
+import type { Relevance, RelevanceScale } from "../relevance/relevance.ts";
 import {
   movableUnits,
   rangesOfUnits,
@@ -25,6 +25,8 @@ export interface PrioritizeRecentSettings {
   readonly recent_bias?: number | undefined;
   /** Multiplies the relevance of units of priority 1. They are removed only if removing other units does not meet the limit. */
   readonly priority_boost?: number | undefined;
+  /** How relevance is measured. Default: rank. */
+  readonly relevance?: RelevanceScale | undefined;
 }
 
 const reason =
@@ -39,7 +41,7 @@ export function prioritizeRecent(
     name: "prioritize_recent",
     propose: async (conversation, goal) => {
       if (conversation.tokens <= goal.tokens) return [];
-      const scores = await relevance.of(conversation);
+      const scores = await relevance.of(conversation, settings.relevance);
       const taken = unitsToTake(settings, conversation, goal, scores);
       const room = roomForText(conversation, goal, count);
       return removals(conversation, taken, { count, room });

@@ -4,6 +4,7 @@
  */
 
 import type { Proposal, Strategy } from "../../message/strategy.ts";
+import { documentTexts, type Wording } from "../../text/document-texts.ts";
 import { truncationNotice } from "../../text/for-models.ts";
 import { cutToFit } from "../units/cut-to-fit.ts";
 import { fixedUnits } from "../units/fixed-units.ts";
@@ -16,19 +17,32 @@ export interface TruncateSettings {
   readonly enough_saved?: number | undefined;
   /** "fit" removes the oldest units until the rest fits. The others keep this much of the middle. */
   readonly keep?: Keep | "fit" | undefined;
+  /** Whether truncation ends every chain, also one whose order does not name it. Default: true. */
+  readonly last_resort?: boolean | undefined;
 }
 
-export const truncate: Strategy = {
-  name: "truncate",
-  isLastResort: true,
-  propose: (conversation, goal) =>
-    cutToFit(conversation, goal).map((range) =>
-      removal(range, "The oldest part was removed to make the conversation short enough."),
-    ),
-};
+export const truncate: Strategy = truncateToFit();
+
+/** `from`: "limit" if nothing may be removed from a conversation that is within its limit, although it is above the goal. */
+export function truncateToFit(texts?: Wording, from: "goal" | "limit" = "goal"): Strategy {
+  return {
+    name: "truncate",
+    isLastResort: true,
+    propose: (conversation, goal) =>
+      from === "limit" && conversation.tokens <= goal.limitTokens
+        ? []
+        : cutToFit(conversation, goal).map((range) =>
+            removal(
+              range,
+              "The oldest part was removed to make the conversation short enough.",
+              texts,
+            ),
+          ),
+  };
+}
 
 /** Truncates to a share of the units instead of a number of tokens. Used if a person asks for it, and for recovery. */
-export function truncateKeeping(keep: Keep): Strategy {
+export function truncateKeeping(keep: Keep, texts?: Wording): Strategy {
   return {
     name: `truncate_${keep}`,
     isLastResort: true,
@@ -49,12 +63,17 @@ export function truncateKeeping(keep: Keep): Strategy {
           range.first <= first && last <= range.last && !holdsUnknown(index),
       );
       return rangesOf(conversation, isGone, "apart").map((gone) =>
-        removal(gone, `The middle was removed (keep: ${keep}).`),
+        removal(gone, `The middle was removed (keep: ${keep}).`, texts),
       );
     },
   };
 }
 
-function removal({ first, last }: TruncationRange, reason: string): Proposal {
-  return { kind: "remove", first, last, reason, textFor: truncationNotice };
+function removal(
+  { first, last }: TruncationRange,
+  reason: string,
+  texts: Wording | undefined,
+): Proposal {
+  const textFor = texts === "documents" ? documentTexts.truncated : truncationNotice;
+  return { kind: "remove", first, last, reason, textFor };
 }

@@ -55,7 +55,7 @@ export function summaryBody(summary: string | undefined): string | undefined {
   const body = (summary ?? "")
     .replace(/^\[Plimsoll:[^\n]*[^\]\n]\n([\s\S]*)\]$/, "$1")
     .replace(/^\[Plimsoll:[^\n]*\]\n?/, "")
-    .replace(/^Handover\.[^\n]*\n?/, "")
+    .replace(/^(?:Handover\.|Resuming from overflow:)[^\n]*\n?/, "")
     .trim();
   return body === "" ? undefined : body;
 }

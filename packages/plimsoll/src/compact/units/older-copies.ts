@@ -3,8 +3,9 @@
 import { type Message, messageText, type Part } from "../../message/message.ts";
 import type { VisibleConversation, VisibleMessage } from "../../message/strategy.ts";
 
-/** As `markTexts.olderCopy` writes it. */
-const olderCopyNotice = /^\[Plimsoll: .{1,400} comes again in #\d{1,9}\. This older copy is /;
+/** As `markTexts.olderCopy` and `documentTexts.olderCopy` write it. */
+const olderCopyNotice =
+  /^\[(?:Plimsoll|DUPLICATE CONTENT NOTICE): .{1,400} comes again in #\d{1,9}\. This older copy is /;
 
 function isReplaced(text: string): boolean {
   return text.split("\n").some((line) => olderCopyNotice.test(line));

@@ -18,7 +18,8 @@ export async function findSession(
   return namedSession(store, {
     id,
     tenant: caller.isOwner ? undefined : caller.tenant,
-    otherwise: "There is no such session. GET /api/sessions lists them.",
+    otherwise:
+      "There is no such session; it may have been deleted before. GET /api/sessions lists the sessions.",
   });
 }
 

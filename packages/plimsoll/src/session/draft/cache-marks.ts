@@ -8,7 +8,7 @@
 import type { JsonValue } from "../../message/json.ts";
 import { type MarkPlace, mustMarkBetween, planMarks } from "../../prompt/cache-plan.ts";
 import type { CacheRule } from "../../prompt/price-rows.ts";
-import type { BuiltSection } from "../../prompt/sections.ts";
+import type { BuiltSection, MarksFirst } from "../../prompt/sections.ts";
 import type { SystemText, Wire } from "../../wire/format/wire.ts";
 import { viewOf } from "../log/path.ts";
 import type { PricesOf } from "../measure/prices.ts";
@@ -108,6 +108,7 @@ export interface Prompting {
    */
   readonly wire: Wire;
   readonly sections: readonly BuiltSection[];
+  readonly marksFirst: MarksFirst;
   readonly patches: readonly Patch[];
   /** Tokens of the request as sent. */
   readonly measured: { readonly system: number; readonly tools: number; readonly total: number };
@@ -136,11 +137,11 @@ export function markPrompt(draft: Draft, prompting: Prompting): MarkedPrompt {
 /**
  * The places for cache marks, in order of preference: the end of the conversation, the place where the last request ended, the
  * last section, the first message, then the other sections. The first message is a good place because a compaction changes only
- * what comes after it.
+ * what comes after it. If the sections come first, all of them come right after the end of the conversation.
  */
 function placesFor(
   draft: Draft,
-  { rule, wire, sections, measured }: Prompting,
+  { rule, wire, sections, marksFirst, measured }: Prompting,
   last: number | undefined,
 ): readonly MarkPlace<Place>[] {
   const end: MarkPlace<Place> = { place: "end", prefixTokens: measured.total };
@@ -155,6 +156,14 @@ function placesFor(
     place: "task",
     prefixTokens: measured.system + measured.tools + first,
   };
+  if (marksFirst === "sections" && lastSection !== undefined)
+    return [
+      end,
+      lastSection,
+      ...others,
+      ...(isBetween ? [between] : []),
+      ...(hasTask ? [task] : []),
+    ];
   return [
     end,
     ...(isBetween ? [between] : []),

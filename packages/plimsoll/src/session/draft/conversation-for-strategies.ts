@@ -5,7 +5,7 @@ import { headLength } from "../../compact/units/head.ts";
 import type { Message } from "../../message/message.ts";
 import { inSteps } from "../../message/steps.ts";
 import type { OwnEffects, VisibleConversation, VisibleMessage } from "../../message/strategy.ts";
-import { tagsOf } from "../../message/tag.ts";
+import { type Priority, type TagInForce, tagsOf } from "../../message/tag.ts";
 import { type PriorityArea, type Unit, unitsInSteps } from "../../message/unit.ts";
 import { ownToolsBeside } from "../../offload/own-tools.ts";
 import { parseJson } from "../../wire/format/slices.ts";
@@ -19,10 +19,12 @@ import { replaceParts } from "./render.ts";
 /** After this many messages, Plimsoll lets other work run. */
 const messagesPerTick = 500;
 
-interface StrategyInput {
+export interface StrategyInput {
   readonly conversation: VisibleConversation;
   /** Index on the path, for each message. */
   readonly pathIndexes: readonly number[];
+  /** The highest priority that a caller gave to a message of the view, or to its session or request. */
+  readonly saidPriority?: Priority | undefined;
 }
 
 interface SeeingWorld {
@@ -30,6 +32,7 @@ interface SeeingWorld {
   readonly areas: readonly PriorityArea[];
   readonly effects?: OwnEffects | undefined;
   readonly usesLearnedWeights?: boolean | undefined;
+  readonly protectsAllP1?: boolean | undefined;
   /** Whether removed content is stored. If false, there are no handles. Default: true. */
   readonly hasArchive?: boolean;
 }
@@ -68,7 +71,7 @@ async function readAnew(world: SeeingWorld, draft: Draft, sized: Sized): Promise
     ),
     () => nextTick(),
   );
-  const units = compared(split, headLength({ messages }));
+  const units = world.protectsAllP1 === true ? split : compared(split, headLength({ messages }));
   const conversation: VisibleConversation = {
     messages,
     units,
@@ -82,12 +85,16 @@ async function readAnew(world: SeeingWorld, draft: Draft, sized: Sized): Promise
     ...summaryOf(sized),
     ...preparedFor(draft),
   };
-  return { conversation, pathIndexes };
+  return { conversation, pathIndexes, saidPriority: highestSaid(tags) };
+}
+
+function highestSaid(tags: readonly (TagInForce | undefined)[]): Priority | undefined {
+  return tags.flatMap((tag) => tag?.priority ?? tag?.general ?? []).toSorted()[0];
 }
 
 /**
  * Priorities only compare units of one conversation. If everything after the head has priority 1, nothing has to go before it, so
- * Plimsoll treats these units as usual. Otherwise a session with priority 1 could only be truncated.
+ * Plimsoll treats these units as usual, unless `all_p1` says `protect`. Otherwise a session with priority 1 could only be truncated.
  */
 function compared(units: readonly Unit[], head: number): readonly Unit[] {
   const movable = units.filter(({ first }) => first >= head);

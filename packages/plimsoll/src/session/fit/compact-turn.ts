@@ -14,6 +14,7 @@ import { debugEvaluation } from "./debug.ts";
 import { reselectTools } from "./defer-tools.ts";
 import { type Fitted, type FitWorld, fitted, lastResort } from "./last-resort.ts";
 import { type Compacting, makeSmaller, progressScaleOf, type Tried } from "./make-smaller.ts";
+import { endReport } from "./phases.ts";
 import { type CompactionReport, type ReportWorld, reportCompaction } from "./report-compaction.ts";
 import { commitCompaction } from "./run-strategies.ts";
 import { owe } from "./when-to-compact.ts";
@@ -121,11 +122,8 @@ async function recordMade(
   const { compaction, level } = tried;
   const { limit, scale } = progressScaleOf(start, compacting);
   const isAfresh = tried.outcome === "recovered";
-  await world.watch?.(draft, {
-    phase: isAfresh ? "handover" : "success",
-    tokens: shownTokens(compaction.sized.measured.total, scale),
-    limit,
-  });
+  const tokens = shownTokens(compaction.sized.measured.total, scale);
+  await world.watch?.(draft, endReport(isAfresh, { tokens, limit }));
   reportCompaction(world, draft, compaction, {
     ...whyMade(compacting, tried),
     start,

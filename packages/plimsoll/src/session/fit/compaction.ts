@@ -22,6 +22,8 @@ export interface CompactionWorld extends Validator {
   /** Names of tools and commands that change something, in addition to those that Plimsoll knows. */
   readonly effects?: OwnEffects | undefined;
   readonly usesLearnedWeights?: boolean | undefined;
+  /** Whether a conversation in which everything has priority 1 keeps its priorities. */
+  readonly protectsAllP1?: boolean | undefined;
   /** Truncation does not run if the strategies before it saved this share of the request. Default: 0.3. */
   readonly enoughSaved?: number | undefined;
   /** The configured coherence of views. Default: that of the goal. */

@@ -14,8 +14,7 @@ import {
   effectiveLimit,
   windowLimitOf,
 } from "../../budget/guard.ts";
-import { grown, projectionWith } from "../../budget/projection.ts";
-import { inOwnTokens, scaleBetween } from "../../budget/token-scale.ts";
+import { projectionWith } from "../../budget/projection.ts";
 import { type Draft, offerIn, type Sized, sizeView } from "../draft/draft.ts";
 import {
   type AssessedView,
@@ -41,8 +40,8 @@ import {
   type FitWorld,
   fitted,
   isBegun,
+  lastResort,
   outcomeOf,
-  outputToSend,
 } from "./last-resort.ts";
 import type { Compacting } from "./make-smaller.ts";
 import { offloadFresh } from "./offload-fresh-results.ts";
@@ -83,14 +82,26 @@ export async function fitTurn(world: FitWorld, draft: Draft): Promise<Fitted> {
     return toOtherTarget(draft, start, verdict.target, { guard, before });
   remember(draft.branch, { kind: "fitting" });
   const compaction = compactionDueAnyway(world, draft, start);
-  if (compaction !== undefined)
+  if (compaction !== undefined && mayCompact(world, compaction.why))
     return compactTurn(world, draft, start, { guard, before, ...compaction });
+  if (!mayCompact(world))
+    return verdict.kind === "fits"
+      ? settle(world, draft, start, { guard, before })
+      : lastResort(world, draft, start, { guard, before, isOurs: false });
   const timing = isStuck(draft, guard, before)
     ? waits
     : timingOf(world, draft, start, { guard, before });
   if (timing.kind === "wait") return settle(world, draft, start, { guard, before });
   const most = mostOf(timing);
   return compactTurn(world, draft, start, { guard, before, isOverMedia: false, timing, ...most });
+}
+
+/** Whether Plimsoll may compact now. With `compaction: by_hand`, it does so only after a milestone that the caller reported. */
+export function mayCompact(
+  { config }: Pick<FitWorld, "config">,
+  why?: Compacting["why"] | undefined,
+): boolean {
+  return config.agent?.compaction !== "by_hand" || why === "milestone";
 }
 
 /**
@@ -162,7 +173,7 @@ export async function untouched(world: ViewWorld, draft: Draft): Promise<Fitted>
  * First step of the ladder: the view that was sent last time, plus the new messages. After an undo, or on another branch, the
  * view may differ from the one sent last time.
  */
-async function lastValidView(world: ViewWorld, draft: Draft): Promise<Sized> {
+export async function lastValidView(world: ViewWorld, draft: Draft): Promise<Sized> {
   const { log, branch, path } = draft;
   const view = viewOf(log, branch, path);
   if (view === wholeView) return sizeView(world.facts, draft, view);
@@ -297,6 +308,7 @@ function isQuiet(
   return (
     request.hasServerSideHistory === true ||
     config.agent?.warning_note === false ||
+    !mayCompact({ config }) ||
     request.isLast?.({ target, projection }) === true
   );
 }
@@ -308,90 +320,3 @@ function isWarned({ branch }: Draft, { view }: Sized): boolean {
 }
 
 const takesOut: ReadonlySet<string> = new Set(["replace", "remove", "fold", "insert"]);
-
-/**
- * Called after the provider said "too long". Returns a request that is smaller by at least a tenth, not counting the head, or a
- * request that asks for a shorter answer. Returns undefined if neither is possible.
- */
-export async function refit(
-  world: FitWorld,
-  draft: Draft,
-  sent: Fitted,
-  { isBytes, lookedUpTokens }: { readonly isBytes: boolean; readonly lookedUpTokens: number },
-): Promise<Fitted | undefined> {
-  const start = await lastValidView(world, draft);
-  const guard = guardOf(world, draft);
-  const before = assessView(world, draft, start, guard);
-  const shorter = isBytes
-    ? undefined
-    : shorterAnswer(draft, sent, { guard, before, lookedUpTokens });
-  const isShorter = shorter !== undefined;
-  if (isShorter && !sent.isFinal && isAnswerEnough(draft, before, shorter)) {
-    const [target] = draft.targets;
-    return fitted(draft, { ...before, sized: start, target, outcome: sent.outcome });
-  }
-  const mostTokens = smallerThan(sent);
-  const next = await compactTurn(world, draft, start, {
-    guard,
-    before,
-    isOverMedia: false,
-    isRefused: !isShorter,
-    why: "too long",
-    mostTokens,
-    ...(isBytes ? { mostBytes: Math.floor(start.bytes * smallerShare) } : {}),
-  });
-  if (next.refusal !== undefined) return undefined;
-  const isSmaller = next.measured.total <= mostTokens && !next.isFinal;
-  if (!isShorter && !isSmaller) return undefined;
-  // This attempt removed nothing more, so the outcome of the turn stays the same.
-  return next.outcome === "edited" ? { ...next, outcome: sent.outcome } : next;
-}
-
-const smallerShare = 0.9;
-
-/** Maximum size of the smaller request: a tenth less than before, not counting the head, which cannot shrink. */
-function smallerThan({ measured, projection }: Fitted): number {
-  const scale = scaleBetween(measured.total, projection.tokens);
-  const head = inOwnTokens(Math.min(projection.head, projection.tokens), scale);
-  return Math.floor(head + (measured.total - head) * smallerShare);
-}
-
-/**
- * If the provider has counted the request, Plimsoll does not compact again as long as the answer still has at least this share of
- * the reserve.
- */
-const answerShare = 0.5;
-
-/** Whether it is enough to shorten the answer to this length, so that the request can stay as large as it is. */
-function isAnswerEnough(
-  { branch, targets: [target] }: Draft,
-  { projection, verdict }: AssessedView,
-  answerTokens: number,
-): boolean {
-  if (verdict.kind === "fits") return true;
-  const isCounted = branch.memory.basis?.inputTokens === projection.tokens;
-  return isCounted && answerTokens >= target.limit.reserve * answerShare;
-}
-
-interface Refitting {
-  readonly guard: Guard;
-  readonly before: AssessedView;
-  readonly lookedUpTokens: number;
-}
-
-/**
- * Called if the window has room for the request, but not for an answer as long as the client wants. Returns the answer length
- * that fits, or undefined if that is no shorter than the length sent before.
- */
-function shorterAnswer(
-  draft: Draft,
-  sent: Fitted,
-  { guard, before: { projection }, lookedUpTokens }: Refitting,
-): number | undefined {
-  const withLookups = grown(projection, lookedUpTokens);
-  if (assessAfter({ ...guard, projection: withLookups }).kind === "refuse") return undefined;
-  const again = { target: draft.targets[0], projection };
-  const before = outputToSend(draft, sent, lookedUpTokens)?.maxTokens ?? 0;
-  const after = outputToSend(draft, again, lookedUpTokens)?.maxTokens ?? 0;
-  return after < before ? after : undefined;
-}

@@ -31,7 +31,7 @@ import type { Target } from "../measure/target.ts";
 import type { Compaction, CompactionWorld, ProgressScale } from "./compaction.ts";
 import type { FitWorld } from "./last-resort.ts";
 import { offloadLast } from "./offload-fresh-results.ts";
-import { areaOf, compact } from "./run-strategies.ts";
+import { compact, priorityIn } from "./run-strategies.ts";
 import { type Timing, usualGoal } from "./when-to-compact.ts";
 import { type Afresh, type AfreshWhy, afreshDue } from "./when-to-recover.ts";
 
@@ -266,8 +266,8 @@ async function startAfresh(
   const progressScale = progressScaleOf(start, compacting);
   const { tokens } = compacting.before.projection;
   const { limit } = progressScale;
-  const area = await areaOf(world, draft, start);
-  await world.watch?.(draft, { phase: "recovery", tokens, limit, ...area });
+  const priority = await priorityIn(world, draft, start);
+  await world.watch?.(draft, { phase: "recovery", tokens, limit, ...priority });
   const strategies = recoveryStrategies(world, afresh.reason, draft.branch.memory.task);
   const compaction = await compact(world, { draft, start, strategies, goal, progressScale });
   return { compaction, outcome: "recovered", level: 0, afresh };
@@ -279,11 +279,12 @@ export function recoveryStrategies(
   reason: string,
   task: string | undefined,
 ): readonly Strategy[] {
+  const { texts } = config;
   switch (config.context_config?.recovery_mode ?? "fresh_start") {
     case "fresh_start":
-      return [freshStart({ reason, ...(task === undefined ? {} : { task }) }, count)];
+      return [freshStart({ reason, texts, ...(task === undefined ? {} : { task }) }, count)];
     case "truncate":
-      return [truncateKeeping("none")];
+      return [truncateKeeping("none", texts)];
     case "error":
       return [];
   }

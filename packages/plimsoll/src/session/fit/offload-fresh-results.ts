@@ -105,7 +105,14 @@ async function editsFor(
         const { followedBy, text } = briefs[message] ?? {};
         const tool = toolOf(draft, result.callId);
         const readingTool = offerIn(draft)?.own.nameOf("read_result");
-        const reference = describeResult({ ...result, handle, tool, readingTool, followedBy });
+        const reference = describeResult({
+          ...result,
+          handle,
+          tool,
+          readingTool,
+          followedBy,
+          texts: world.config.texts,
+        });
         return text === undefined ? reference : `${reference}\n${text}`;
       },
     })),

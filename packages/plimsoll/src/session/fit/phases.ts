@@ -10,6 +10,7 @@ import { messageText } from "../../message/message.ts";
 import type { VisibleConversation } from "../../message/strategy.ts";
 import type { PriorityArea } from "../../message/unit.ts";
 import { grouped } from "../../text/digits.ts";
+import type { StrategyInput } from "../draft/conversation-for-strategies.ts";
 import type { Draft } from "../draft/draft.ts";
 import type { EventBus } from "../log/event-bus.ts";
 
@@ -31,17 +32,17 @@ export interface PhaseReport {
 /** Contract: resolves once the report has been written out, so that long work afterwards does not delay the report. */
 export type WatchPhases = (draft: Draft, report: PhaseReport) => Promise<void>;
 
-/** Number of turns whose priority area is remembered, so that every later phase of the turn has it too. */
+/** Number of turns whose priority is remembered, so that every later phase of the turn has it too. */
 const turnsMost = 256;
 
 export function createPhaseWatch(bus: Pick<EventBus, "emit">, now: () => number): WatchPhases {
-  const areas = new BoundedMap<string, NonNullable<PhaseReport["priority"]>>({
+  const priorities = new BoundedMap<string, NonNullable<PhaseReport["priority"]>>({
     entries: turnsMost,
   });
   return async ({ log, branch, turn }, report) => {
     const { phase, tokens, limit, strategy } = report;
-    if (report.priority !== undefined) areas.set(turn.id, report.priority);
-    const priority = areas.get(turn.id);
+    if (report.priority !== undefined) priorities.set(turn.id, report.priority);
+    const priority = priorities.get(turn.id);
     const share = Math.round((tokens / Math.max(1, limit)) * 100);
     bus.emit({
       tenant: log.record.tenant,
@@ -63,6 +64,15 @@ export function createPhaseWatch(bus: Pick<EventBus, "emit">, now: () => number)
     // Written events are flushed on the next turn of the event loop.
     await nextTick();
   };
+}
+
+/** The last report of a compaction that took something out. It has succeeded only if the request is within its limit now. */
+export function endReport(
+  isAfresh: boolean,
+  figures: Pick<PhaseReport, "tokens" | "limit">,
+): PhaseReport {
+  if (isAfresh) return { phase: "handover", ...figures };
+  return { phase: figures.tokens <= figures.limit ? "success" : "failed", ...figures };
 }
 
 /** The phase that is reported while a strategy runs. Undefined if there is none for this strategy. */
@@ -105,7 +115,10 @@ function sentenceFor({
 }: PhaseReport): string {
   const own = ofStrategies.get(strategy.startsWith("truncate_") ? "truncate" : strategy);
   if (own !== undefined) return own;
-  const filled = `${grouped(tokens)} / ${grouped(limit)} tokens`;
+  const filled =
+    limit > 0
+      ? `${grouped(tokens)} / ${grouped(limit)} tokens`
+      : `${grouped(tokens)} tokens, and the limit leaves no room for any`;
   switch (phase) {
     case "detection":
       return "Checking context length…";
@@ -139,8 +152,20 @@ function short(tokens: number): string {
 /** How many characters of each text are searched for the name of an area. */
 const looksAt = 100_000;
 
-/** The area with the highest priority that the conversation mentions. */
-export function highestArea(
+/**
+ * The highest priority in the conversation: that of an area that it mentions, or one that a caller gave. Undefined if there is
+ * neither.
+ */
+export function highestPriority(
+  { conversation, saidPriority }: StrategyInput,
+  areas: readonly PriorityArea[],
+): ContextBreakingUpdateEvent["priority"] {
+  const area = highestArea(conversation, areas);
+  const isHigher = saidPriority !== undefined && (area === undefined || saidPriority < area.level);
+  return isHigher ? { level: saidPriority } : area;
+}
+
+function highestArea(
   { messages }: VisibleConversation,
   areas: readonly PriorityArea[],
 ): ContextBreakingUpdateEvent["priority"] {

@@ -1,18 +1,27 @@
 /** Handles a provider's "too long": Plimsoll learns from the error and sends a smaller request. */
 
-import { inProviderTokens, scaleBy } from "../../budget/token-scale.ts";
+import { assessAfter } from "../../budget/guard.ts";
+import { grown } from "../../budget/projection.ts";
+import { inOwnTokens, inProviderTokens, scaleBetween, scaleBy } from "../../budget/token-scale.ts";
 import { errorMessage } from "../../message/error.ts";
 import type { Overflow } from "../../wire/overflow.ts";
 import type { Draft } from "../draft/draft.ts";
-import type { CalibrationWorld } from "../draft/projection.ts";
+import {
+  type AssessedView,
+  assessView,
+  type CalibrationWorld,
+  type Guard,
+  guardOf,
+} from "../draft/projection.ts";
 import { announce } from "../log/append.ts";
 import { remember, rememberInSession, type SessionLog } from "../log/log.ts";
 import type { TakenTokens } from "../log/memory.ts";
 import { recordError, reportDegraded } from "../log/report.ts";
 import { takeBasis } from "../measure/calibrations.ts";
 import type { Target, Targets } from "../measure/target.ts";
-import { refit } from "./fit.ts";
-import { type Fitted, type FitWorld, outputToSend } from "./last-resort.ts";
+import { compactTurn } from "./compact-turn.ts";
+import { lastValidView, mayCompact } from "./fit.ts";
+import { type Fitted, type FitWorld, fitted, outputToSend } from "./last-resort.ts";
 
 /** Maximum number of retries per turn. */
 const maxRetries = 2;
@@ -224,4 +233,92 @@ function inputOf(
   if (kind === "bytes" || inputTokens !== undefined) return inputTokens;
   if (needTokens === undefined) return undefined;
   return kind === "input+output" ? Math.max(1, needTokens - answerTokens) : needTokens;
+}
+
+/**
+ * Called after the provider said "too long". Returns a request that is smaller by at least a tenth, not counting the head, or a
+ * request that asks for a shorter answer. Returns undefined if neither is possible.
+ */
+async function refit(
+  world: FitWorld,
+  draft: Draft,
+  sent: Fitted,
+  { isBytes, lookedUpTokens }: { readonly isBytes: boolean; readonly lookedUpTokens: number },
+): Promise<Fitted | undefined> {
+  const start = await lastValidView(world, draft);
+  const guard = guardOf(world, draft);
+  const before = assessView(world, draft, start, guard);
+  const shorter = isBytes
+    ? undefined
+    : shorterAnswer(draft, sent, { guard, before, lookedUpTokens });
+  const isShorter = shorter !== undefined;
+  if (isShorter && !sent.isFinal && isAnswerEnough(draft, before, shorter)) {
+    const [target] = draft.targets;
+    return fitted(draft, { ...before, sized: start, target, outcome: sent.outcome });
+  }
+  if (!mayCompact(world)) return undefined;
+  const mostTokens = smallerThan(sent);
+  const next = await compactTurn(world, draft, start, {
+    guard,
+    before,
+    isOverMedia: false,
+    isRefused: !isShorter,
+    why: "too long",
+    mostTokens,
+    ...(isBytes ? { mostBytes: Math.floor(start.bytes * smallerShare) } : {}),
+  });
+  if (next.refusal !== undefined) return undefined;
+  const isSmaller = next.measured.total <= mostTokens && !next.isFinal;
+  if (!isShorter && !isSmaller) return undefined;
+  // This attempt removed nothing more, so the outcome of the turn stays the same.
+  return next.outcome === "edited" ? { ...next, outcome: sent.outcome } : next;
+}
+
+const smallerShare = 0.9;
+
+/** Maximum size of the smaller request: a tenth less than before, not counting the head, which cannot shrink. */
+function smallerThan({ measured, projection }: Fitted): number {
+  const scale = scaleBetween(measured.total, projection.tokens);
+  const head = inOwnTokens(Math.min(projection.head, projection.tokens), scale);
+  return Math.floor(head + (measured.total - head) * smallerShare);
+}
+
+/**
+ * If the provider has counted the request, Plimsoll does not compact again as long as the answer still has at least this share of
+ * the reserve.
+ */
+const answerShare = 0.5;
+
+/** Whether it is enough to shorten the answer to this length, so that the request can stay as large as it is. */
+function isAnswerEnough(
+  { branch, targets: [target] }: Draft,
+  { projection, verdict }: AssessedView,
+  answerTokens: number,
+): boolean {
+  if (verdict.kind === "fits") return true;
+  const isCounted = branch.memory.basis?.inputTokens === projection.tokens;
+  return isCounted && answerTokens >= target.limit.reserve * answerShare;
+}
+
+interface Refitting {
+  readonly guard: Guard;
+  readonly before: AssessedView;
+  readonly lookedUpTokens: number;
+}
+
+/**
+ * Called if the window has room for the request, but not for an answer as long as the client wants. Returns the answer length
+ * that fits, or undefined if that is no shorter than the length sent before.
+ */
+function shorterAnswer(
+  draft: Draft,
+  sent: Fitted,
+  { guard, before: { projection }, lookedUpTokens }: Refitting,
+): number | undefined {
+  const withLookups = grown(projection, lookedUpTokens);
+  if (assessAfter({ ...guard, projection: withLookups }).kind === "refuse") return undefined;
+  const again = { target: draft.targets[0], projection };
+  const before = outputToSend(draft, sent, lookedUpTokens)?.maxTokens ?? 0;
+  const after = outputToSend(draft, again, lookedUpTokens)?.maxTokens ?? 0;
+  return after < before ? after : undefined;
 }

@@ -13,7 +13,7 @@ import type { Goal, Proposal, Strategy, VisibleConversation } from "../../messag
 import type { PriorityArea } from "../../message/unit.ts";
 import { cutTexts } from "../../text/for-models.ts";
 import { withTimeout } from "../../workers/with-timeout.ts";
-import { readVisible } from "../draft/conversation-for-strategies.ts";
+import { readVisible, type StrategyInput } from "../draft/conversation-for-strategies.ts";
 import type { Draft, Sized } from "../draft/draft.ts";
 import { type Candidate, editOn, propose } from "../draft/propose-edits.ts";
 import { commitEdits, type EditStore } from "../log/edits.ts";
@@ -22,7 +22,7 @@ import type { Saved } from "../log/save.ts";
 import type { Compaction, CompactionTask, CompactionWorld, ProgressScale } from "./compaction.ts";
 import { withoutLookups } from "./drop-lookups.ts";
 import { editMakingFor, type MadeEdits, makeEdits } from "./edits-from-proposals.ts";
-import { highestArea, type PhaseReport, phaseOf } from "./phases.ts";
+import { highestPriority, type PhaseReport, phaseOf } from "./phases.ts";
 
 export async function compact(world: CompactionWorld, asked: CompactionTask): Promise<Compaction> {
   const { coherence } = world;
@@ -74,15 +74,15 @@ async function tryStrategy(
   const { draft, goal } = task;
   let proposed: ProposedCompaction;
   try {
-    const { conversation, pathIndexes } = await readVisible(world, draft, state.sized);
-    await announce(strategy, state, conversation);
-    const work = strategy.propose(conversation, goal);
+    const input = await readVisible(world, draft, state.sized);
+    await announce(strategy, state, input);
+    const work = strategy.propose(input.conversation, goal);
     const wanted = await (strategy.keepsTime === true
       ? work
       : withTimeout(work, proposalTimeoutMs, tooSlow));
-    const proposals = allowedOf(strategy, conversation, wanted);
+    const proposals = allowedOf(strategy, input.conversation, wanted);
     if (proposals.length === 0) return state;
-    proposed = await withProposals(world, task, state, { strategy, pathIndexes, proposals });
+    proposed = await withProposals(world, task, state, { strategy, proposals, ...input });
   } catch (error) {
     return failed(errorMessage(error));
   }
@@ -112,27 +112,23 @@ function allowedOf(
     : withTrueMarks(conversation, allowed);
 }
 
-type Announce = (
-  strategy: Strategy,
-  state: Compaction,
-  conversation: VisibleConversation,
-) => Promise<void>;
+type Announce = (strategy: Strategy, state: Compaction, input: StrategyInput) => Promise<void>;
 
-/** Determines the priority area only once, because this means searching all texts of the conversation. */
+/** Determines the priority only once, because this means searching all texts of the conversation. */
 function announcer(
   { watch, areas }: Pick<CompactionWorld, "watch" | "areas">,
   { draft, goal, progressScale = { limit: goal.limitTokens, scale: sameScale } }: CompactionTask,
 ): Announce {
   let named: Pick<PhaseReport, "priority"> | undefined;
-  return async (strategy, { sized }, conversation) => {
+  return async (strategy, { sized }, input) => {
     const phase = phaseOf(strategy.name);
     if (watch === undefined || phase === undefined) return;
-    named ??= namedArea(conversation, areas);
+    named ??= namedPriority(input, areas);
     await watch(draft, {
       phase,
       tokens: shownTokens(sized.measured.total, progressScale.scale),
       limit: progressScale.limit,
-      estimate: estimateOf(strategy.estimate?.(conversation, goal), progressScale),
+      estimate: estimateOf(strategy.estimate?.(input.conversation, goal), progressScale),
       strategy: strategy.name,
       ...named,
     });
@@ -147,21 +143,22 @@ function estimateOf(
   return { from: shownTokens(estimate.from, scale), to: shownTokens(estimate.to, scale) };
 }
 
-/** The most important area of a view, for the phases that no strategy announces. */
-export async function areaOf(
+/** The highest priority in a view, for the phases that no strategy announces. */
+export async function priorityIn(
   world: CompactionWorld,
   draft: Draft,
   sized: Sized,
 ): Promise<Pick<PhaseReport, "priority">> {
-  if (world.watch === undefined || world.areas.length === 0) return {};
-  return namedArea((await readVisible(world, draft, sized)).conversation, world.areas);
+  const isNone = world.areas.length === 0 && (draft.log.memory.tags ?? []).length === 0;
+  if (world.watch === undefined || isNone) return {};
+  return namedPriority(await readVisible(world, draft, sized), world.areas);
 }
 
-function namedArea(
-  conversation: VisibleConversation,
+function namedPriority(
+  input: StrategyInput,
   areas: readonly PriorityArea[],
 ): Pick<PhaseReport, "priority"> {
-  const priority = highestArea(conversation, areas);
+  const priority = highestPriority(input, areas);
   return priority === undefined ? {} : { priority };
 }
 

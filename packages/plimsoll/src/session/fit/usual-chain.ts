@@ -27,6 +27,7 @@ export function usualChain(
   const chosen = strategiesFor(config.context_config?.breaking_strategy, {
     count,
     excerpt,
+    texts: config.texts,
     pause: () => nextTurn(),
     now: () => performance.now(),
     warn,
@@ -66,10 +67,11 @@ function embedderOf(
   return { embedder: { name: "minilm", embed: async (texts) => (await load()).embed(texts) } };
 }
 
-function offloadFirst({ agent, context_config }: Config): Strategy {
+function offloadFirst({ agent, context_config, texts }: Config): Strategy {
   const order = context_config?.breaking_strategy?.chain_order ?? [];
   return answeredResults({
     threshold: agent?.result_offload_threshold,
+    texts,
     // By default the chain makes excerpts, which are chosen from the original texts.
     isAllOrNothing: order.length === 0,
   });

@@ -1,6 +1,7 @@
 /** The note that tells the model that its window is filling up. */
 
 import { warning } from "../../message/edit.ts";
+import { documentTexts } from "../../text/document-texts.ts";
 import { fillingNote } from "../../text/for-models.ts";
 import { type Draft, offerIn, type Sized } from "../draft/draft.ts";
 import { commit, type ProposalWorld, propose } from "../draft/propose-edits.ts";
@@ -9,6 +10,7 @@ import { remember } from "../log/log.ts";
 import { countOfEdits } from "../log/view.ts";
 import type { CompactionWorld } from "./compaction.ts";
 import { editMakingFor, type MadeEdits, makeEdits } from "./edits-from-proposals.ts";
+import type { FitWorld } from "./last-resort.ts";
 
 /** Adds the note after the last message. Returns undefined if no note can be added. */
 export async function addNote(
@@ -30,10 +32,13 @@ export async function addNote(
   return saved === "stored" ? sized : undefined;
 }
 
-type NoteWorld = EditStore & ProposalWorld & Pick<CompactionWorld, "sign">;
+type NoteWorld = EditStore &
+  ProposalWorld &
+  Pick<CompactionWorld, "sign"> &
+  Pick<FitWorld, "config">;
 
 function noteEdits(
-  { sign }: Pick<NoteWorld, "sign">,
+  { sign, config }: Pick<NoteWorld, "sign" | "config">,
   draft: Draft,
   start: Sized,
   filled: number,
@@ -46,7 +51,8 @@ function noteEdits(
     clientSpellings: new Map(),
     hasArchive: true,
   });
-  const text = fillingNote(Math.floor(filled * 100), compactTool(draft, start));
+  const words = config.texts === "documents" ? documentTexts.filling : fillingNote;
+  const text = words(Math.floor(filled * 100), compactTool(draft, start));
   return makeEdits(making, [
     { kind: "insert", after: 0, text, reason: "The window is filling up." },
   ]);

@@ -206,7 +206,13 @@ describe("when it is due", () => {
 async function billsOf(wire: "anthropic" | "openai-chat", seed: number, secondsPerTurn: number) {
   const model = wire === "anthropic" ? "claude-sonnet-4-5" : "gpt-4.1";
   const list = priceListOf(wire === "anthropic" ? "anthropic" : "openai", model);
-  const said = simulateConversation({ tokens: 30_000, seed, toolCalls: 0.7 });
+  const said = simulateConversation({
+    tokens: 30_000,
+    seed,
+    toolCalls: 0.7,
+    p1Share: 0.1,
+    p3Share: 0.135,
+  });
   const recording = recordingOf(
     { messages: [...wires["openai-chat"].messages.encode(said)] },
     "one",

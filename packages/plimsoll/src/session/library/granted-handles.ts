@@ -10,6 +10,7 @@ import {
   describeResult,
   utf8Bytes,
 } from "../../offload/reference-text.ts";
+import type { Wording } from "../../text/document-texts.ts";
 import { decoded } from "../draft/conversation-for-strategies.ts";
 import { type Draft, offerIn, type Sized } from "../draft/draft.ts";
 import { assessView, guardOf } from "../draft/projection.ts";
@@ -37,6 +38,7 @@ export interface Reference {
   /** The name that the tool for reading handles has in this request. */
   readonly readingTool?: string | undefined;
   readonly brief?: Brief | undefined;
+  readonly texts?: Wording | undefined;
 }
 
 /**
@@ -181,7 +183,13 @@ async function madeOf(
         place: "undefined",
         reason: "The result did not fit into the rest of the window.",
         textFor: ({ handle }) =>
-          referenceTo(content, { tool, handle, readingTool, brief: briefs[index] }),
+          referenceTo(content, {
+            tool,
+            handle,
+            readingTool,
+            brief: briefs[index],
+            texts: world.config.texts,
+          }),
       }),
     ),
   );

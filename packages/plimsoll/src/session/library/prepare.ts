@@ -5,7 +5,7 @@ import type { Asker } from "../../config/levels.ts";
 import type { JsonValue } from "../../message/json.ts";
 import type { ToolDefinition } from "../../message/tool.ts";
 import { finalReport } from "../../offload/own-definitions.ts";
-import { type BuiltPrompt, buildPrompt } from "../../prompt/sections.ts";
+import { type BuiltPrompt, buildPrompt, type PromptSettings } from "../../prompt/sections.ts";
 import { readSlices } from "../../wire/format/slices.ts";
 import { type Wire, type WireName, wholeSystem } from "../../wire/format/wire.ts";
 import { type Draft, offerIn } from "../draft/draft.ts";
@@ -155,7 +155,7 @@ async function readHeading(
 ): Promise<ReadHeading> {
   const [target] = targets;
   const tools = toolsOf(state, options);
-  const prompt = promptOf(options.system);
+  const prompt = promptOf(options.system, context.config.prompt);
   const heading = { options, prompt, tools, wire, target };
   const head = await headOf(context, state, heading);
   const tail = await countText(context, heading, prompt.tail);
@@ -291,9 +291,13 @@ interface Heading {
 }
 
 /** A single text becomes one section that does not change. */
-function promptOf(system: PrepareOptions["system"]): BuiltPrompt {
-  if (system === undefined) return { system: [], tail: "" };
-  return buildPrompt(typeof system === "string" ? [{ name: "base", content: system }] : system);
+function promptOf(
+  system: PrepareOptions["system"] = [],
+  settings: PromptSettings | undefined,
+): BuiltPrompt {
+  const sections =
+    typeof system === "string" ? [{ name: "base", content: system } as const] : system;
+  return buildPrompt(sections, settings);
 }
 
 async function countText(

@@ -316,6 +316,7 @@ function markedPrompt(
     rule: isMarking ? pricesOf(fitted.target).cache : { kind: "unknown" },
     wire,
     sections: prompt.system,
+    marksFirst: prompt.marksFirst,
     patches: fitted.patches,
     measured: fitted.measurement,
   });

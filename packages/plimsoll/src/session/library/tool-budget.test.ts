@@ -41,7 +41,15 @@ function turn(
   const tokens = 1000;
   const target = {
     // In addition to the room for the answer.
-    limit: { named: limit + 1024, reserve: 4000 },
+    limit: {
+      window: limit + 1024,
+      named: limit + 1024,
+      buffer: 0,
+      maxOutput: 1024,
+      reserve: 1024,
+      limit,
+      windowSource: "model",
+    },
     ruler: {
       key: "k",
       tokenizer: "coarse",
@@ -51,7 +59,7 @@ function turn(
   const fitted = {
     target,
     limit,
-    projection: { tokens, least: tokens, most: tokens, head: tokens },
+    projection: { tokens, least: tokens, most: tokens, head: tokens, preamble: 0 },
     measured: measured(1000),
     measurement: measured(reported),
   } as Fitted;

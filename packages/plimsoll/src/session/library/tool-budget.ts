@@ -1,6 +1,7 @@
 /** The tool budget of a session: counts results before they join the conversation. */
 
 import { type ContextCounters, countersWith, grownCounters } from "../../budget/counters.ts";
+import { limitInForce, type OwnLimits } from "../../budget/guard.ts";
 import {
   inProviderTokens,
   notBelowOwn,
@@ -18,10 +19,13 @@ import {
   type ToolRules,
   unlimited,
 } from "../../budget/tool-budget.ts";
-import { type Asker, arrivalBytesOf } from "../../config/levels.ts";
+import { arrivalBytesOf } from "../../config/levels.ts";
+import { ownLimitsOf, type WhoAsks } from "../../config/limits.ts";
 import type { Config } from "../../config/schema.ts";
 import type { Message, ToolCallPart } from "../../message/message.ts";
+import type { Wording } from "../../text/document-texts.ts";
 import type { LastTurn } from "../draft/draft.ts";
+import { asGuarded } from "../draft/projection.ts";
 import { type Debug, debugEvaluation } from "../fit/debug.ts";
 import type { Fitted } from "../fit/last-resort.ts";
 import { type ArrivalRules, isTooLarge } from "../fit/oversized-results.ts";
@@ -71,8 +75,8 @@ export interface TurnBudget {
   /** Call this when the model has answered. The provider's count of the request then replaces the estimate. */
   answered(answer: BudgetedAnswer): void;
   /**
-   * Call this when the view has become shorter, by this many tokens before calibration. Results get no more room, because their
-   * room does not depend on older content.
+   * Call this when the view has become shorter, by this many tokens before calibration. Results get more room only if the limit is
+   * strict. Otherwise their room does not depend on older content.
    */
   freed(tokens: number): void;
   /** Tokens taken by the answer and by results since the turn was sent, in the provider's tokens. */
@@ -110,7 +114,7 @@ export interface BudgetedTurn {
   readonly fitted: Fitted;
   readonly targets: readonly [Target, ...Target[]];
   readonly rules: ToolRules;
-  readonly who: Asker;
+  readonly who: WhoAsks;
   /** The only tool that a final turn may call. Undefined in any other turn. */
   readonly lastTool: string | undefined;
   /** Size of Plimsoll's tools that the first handle would add, before calibration. */
@@ -148,7 +152,7 @@ export function createTurnBudget(world: BudgetWorld): TurnBudget {
       const message = resultMessage(call, output);
       return { kind: "whole", tokens: scales.weigh(message), message };
     }
-    const grant = take(call.name, costOf(call, output, { scales, arrival }));
+    const grant = take(call.name, costOf(call, output, { scales, arrival, texts: config.texts }));
     if (grant.kind !== "denied") return { ...grant, message: resultMessage(call, output) };
     const result = { content: [{ kind: "text", text: grant.text } as const], isError: true };
     return { ...grant, message: resultMessage(call, result) };
@@ -189,13 +193,14 @@ export function createTurnBudget(world: BudgetWorld): TurnBudget {
       arrival = { limit, maxBytes: arrivalBytesOf(config, who) };
       handles.clear();
       const entryTokens = Math.ceil(inProviderTokens(turn.toolsToCome, scale));
-      state.open(lastTool === undefined ? fitted : undefined, { rules, entryTokens });
+      const sent = { ...fitted, own: ownLimitsOf(config, who) };
+      state.open(lastTool === undefined ? sent : undefined, { rules, entryTokens });
     },
     answered: (answer) => {
       const tokens = Math.ceil(inProviderTokens(answer.tokens, scale));
       state.answered({ ...answer, tokens });
     },
-    freed: (tokens) => state.take(-Math.floor(inProviderTokens(tokens, scale))),
+    freed: (tokens) => state.freed(Math.floor(inProviderTokens(tokens, scale))),
     weigh: (message) => scales.weigh(message),
     spend: (tokens) => {
       tell(tokens);
@@ -233,9 +238,10 @@ function tellOfResult(
 interface Weighing {
   readonly scales: Scales;
   readonly arrival: ArrivalRules | undefined;
+  readonly texts: Wording | undefined;
 }
 
-function costOf(call: CallOf, output: Output, { scales, arrival }: Weighing): ResultCost {
+function costOf(call: CallOf, output: Output, { scales, arrival, texts }: Weighing): ResultCost {
   const whole = resultMessage(call, output);
   let counted: number | undefined;
   const tokens = (): number => {
@@ -244,7 +250,7 @@ function costOf(call: CallOf, output: Output, { scales, arrival }: Weighing): Re
   };
   const isLarge =
     arrival !== undefined && isTooLarge({ bytes: textBytes(output), tokens }, arrival);
-  const referred = withReferences(call, output);
+  const referred = withReferences(call, output, texts);
   return {
     wholeTokens: isLarge ? Number.POSITIVE_INFINITY : tokens(),
     handleTokens:
@@ -260,15 +266,19 @@ interface BudgetState {
   readonly spent: number;
   readonly denial: Denial | undefined;
   /** `sent` is undefined for a final turn, which has no room for results. */
-  open(sent: Fitted | undefined, options: BudgetOptions): void;
+  open(sent: SentTurn | undefined, options: BudgetOptions): void;
   reserve(name: string, cost: ResultCost): Grant;
   answered(answer: BudgetedAnswer): void;
   take(tokens: number): void;
+  freed(tokens: number): void;
 }
+
+/** A turn that was sent, and the limits that apply in addition to the window. */
+type SentTurn = LastTurn & { readonly own: OwnLimits };
 
 function createBudgetState(): BudgetState {
   const budget = shareToolBudget(openToolBudget(unlimited));
-  let sent: Fitted | undefined;
+  let sent: SentTurn | undefined;
   let reported: number | undefined;
   let spent = 0;
   let denial: Denial | undefined;
@@ -303,28 +313,45 @@ function createBudgetState(): BudgetState {
     take: (tokens) => {
       spent += tokens;
     },
+    freed: (tokens) => {
+      spent -= tokens;
+      if (sent?.own.isStrict === true) budget.add(tokens);
+    },
   };
 }
 
-function roomOf({ target, projection }: Fitted, inputTokens?: number): number {
-  return roomForResults(target.limit, projection, inputTokens);
+function roomOf({ target, projection, own }: SentTurn, reportedTokens?: number): number {
+  const limitTokens = limitInForce(asGuarded(target), own, projection);
+  const isStrict = own.isStrict === true;
+  return roomForResults(target.limit, projection, { limitTokens, isStrict, reportedTokens });
 }
 
 /** Compares the best estimate of the room at the time of the denial with the estimate for the next turn. */
-function denialOf({ target, projection }: Fitted, inputTokens?: number): Denial {
+function denialOf({ target, projection, own }: SentTurn, inputTokens?: number): Denial {
   const { tokens, head } = projection;
-  const headThen = head * ((inputTokens ?? tokens) / Math.max(1, tokens));
-  const roomThen = target.limit.named - headThen;
-  return (next) =>
-    next.target.limit.named - next.projection.head <= roomThen + headThen * headSlack;
+  const factor = (inputTokens ?? tokens) / Math.max(1, tokens);
+  const roomThen = roomBeside({ target, projection, own }, factor);
+  return (next) => roomBeside({ ...next, own }, 1) <= roomThen + head * factor * headSlack;
+}
+
+/** The room beside everything that counts. `factor` corrects the projection by the provider's report. */
+function roomBeside({ target, projection, own }: SentTurn, factor: number): number {
+  const limitTokens = limitInForce(asGuarded(target), own, projection);
+  return own.isStrict === true
+    ? limitTokens - projection.tokens * factor
+    : Math.min(target.limit.named, limitTokens) - projection.head * factor;
 }
 
 /** The output with references in place of its long texts. Undefined if it has nothing that a reference could replace. */
-function withReferences({ name }: CallOf, output: Output): Output | undefined {
+function withReferences(
+  { name }: CallOf,
+  output: Output,
+  texts: Wording | undefined,
+): Output | undefined {
   if (!output.content.some(isReferable)) return undefined;
   const content = output.content.map((part) =>
     isReferable(part)
-      ? ({ kind: "text", text: referenceTo(part, { tool: name, ...anyReference }) } as const)
+      ? ({ kind: "text", text: referenceTo(part, { tool: name, ...anyReference, texts }) } as const)
       : part,
   );
   return { ...output, content };

@@ -10,9 +10,9 @@ import { type Draft, type Sized, sizeView } from "../draft/draft.ts";
 import { firstWordsTokens, guardOf } from "../draft/projection.ts";
 import type { Compaction } from "../fit/compaction.ts";
 import { recoveryStrategies } from "../fit/make-smaller.ts";
-import type { PhaseReport } from "../fit/phases.ts";
+import { endReport, type PhaseReport } from "../fit/phases.ts";
 import { type ReportWorld, reportCompaction } from "../fit/report-compaction.ts";
-import { areaOf, commitCompaction, compact } from "../fit/run-strategies.ts";
+import { commitCompaction, compact, priorityIn } from "../fit/run-strategies.ts";
 import { usualGoal } from "../fit/when-to-compact.ts";
 import { announce } from "../log/append.ts";
 import type { EditStore } from "../log/edits.ts";
@@ -184,12 +184,12 @@ async function applyNow(
     limit,
   });
   const startedAt = context.now();
-  const area = await areaOf(context, draft, start);
+  const priority = await priorityIn(context, draft, start);
   await context.watch?.(draft, {
     phase: options.begins,
     ...figuresOf(start),
     isByHand: true,
-    ...area,
+    ...priority,
   });
   const compaction = await compact(context, {
     draft,
@@ -205,10 +205,8 @@ async function applyNow(
   }
   rememberSize(place, shown(compaction.sized.measured.total));
   await context.saver.save(place.log);
-  await context.watch?.(draft, {
-    phase: options.begins === "recovery" ? "handover" : "success",
-    ...figuresOf(compaction.sized),
-  });
+  const isAfresh = options.begins === "recovery";
+  await context.watch?.(draft, endReport(isAfresh, figuresOf(compaction.sized)));
   reportCompaction(context, draft, compaction, {
     reason: options.reason,
     start,

@@ -9,6 +9,7 @@ import type { Store } from "../../store/store.ts";
 import type { SessionCache } from "../identify/find-session.ts";
 import type { EventBus } from "../log/event-bus.ts";
 import type { StoreHealth } from "../log/store-health.ts";
+import { unknownSession } from "../log/unknown-place.ts";
 import { dueSessions, hasPin, type KeptSession, rulesOf } from "./retention.ts";
 
 export interface ForgetWorld {
@@ -118,11 +119,7 @@ function undeleted(error: unknown): unknown {
 
 function unknown([first = "", ...others]: readonly string[]): PlimsollError {
   const what = others.length === 0 ? `no session ${first}` : "none of these sessions";
-  return new PlimsollError(
-    "SESSION_UNKNOWN",
-    `There is ${what}; it may have been deleted before. \`plimsoll sessions\` lists the sessions.`,
-    { status: 404 },
-  );
+  return unknownSession(what);
 }
 
 /** Says once what is left to do: in the log, and without the names of files in the health check, which everybody may read. */

@@ -19,6 +19,7 @@ import { commitEdits, newEdit, numbered, whileEditing } from "../log/edits.ts";
 import { newId } from "../log/ids.ts";
 import { looseChainOf, remember } from "../log/log.ts";
 import { anchorOf, indexOn, lastTouched, type Path, pathOfBranch, viewWith } from "../log/path.ts";
+import { noBranch, unknownSession } from "../log/unknown-place.ts";
 import { foldView, isAnchoredOn, madeSince, revertedIn, type View } from "../log/view.ts";
 import { scaleOf } from "../measure/branch-counters.ts";
 import { rememberSize, sizeAfterChange } from "../measure/window-size.ts";
@@ -224,14 +225,8 @@ async function placeOf(
   // If the caller names no branch, take the branch of the last turn. The first branch may contain only a request for a title.
   const last = log?.branches.get(turns[0]?.branch ?? "") ?? [...(log?.branches.values() ?? [])][0];
   const branch = wanted === undefined ? last : log?.branches.get(wanted);
-  if (log === undefined || branch === undefined)
-    throw new PlimsollError(
-      "SESSION_UNKNOWN",
-      log === undefined
-        ? `There is no session ${session}. \`plimsoll sessions\` lists them.`
-        : `There is no branch ${wanted ?? ""} in this session. GET /api/sessions/${session} lists them.`,
-      { status: 404 },
-    );
+  if (log === undefined) throw unknownSession(`no session ${session}`);
+  if (branch === undefined) throw noBranch(log, wanted);
   const path = pathOfBranch(log, branch.record);
   return {
     log,

@@ -1,0 +1,110 @@
+/** Sentences of document A, with the keys that give its behaviour where Plimsoll's default is another. */
+
+import { afterEach, describe, expect, test } from "vitest";
+import { diceOf } from "../../demo/dice.ts";
+import type { Config } from "../../src/config/schema.ts";
+import { type Engine, openEngine } from "../../src/engine.ts";
+import { prose } from "../harness/words.ts";
+
+const open: Engine[] = [];
+afterEach(async () => {
+  for (const plimsoll of open.splice(0)) await plimsoll.close();
+});
+
+type Breaking = NonNullable<NonNullable<Config["context_config"]>["breaking_strategy"]>;
+type RecoveryMode = NonNullable<NonNullable<Config["context_config"]>["recovery_mode"]>;
+type Session = Awaited<ReturnType<Engine["session"]>>;
+type Tag = Parameters<Session["append"]>[1];
+
+const small = {
+  contextWindow: 6_000,
+  maxOutputTokens: 500,
+  contextWindowBufferTokens: 500,
+  tokenizer: "tiktoken:o200k_base",
+};
+const limit = 5_000;
+
+async function opened(breaking_strategy: Breaking, recovery_mode?: RecoveryMode) {
+  const plimsoll = await openEngine({
+    store: "memory",
+    config: {
+      providers: { anthropic: { models: { small } } },
+      context_config: {
+        breaking_strategy,
+        ...(recovery_mode === undefined ? {} : { recovery_mode }),
+      },
+    },
+  });
+  open.push(plimsoll);
+  return plimsoll;
+}
+
+const answer = {
+  id: "msg_1",
+  type: "message",
+  role: "assistant",
+  content: [{ type: "text", text: "Noted." }],
+  stop_reason: "end_turn",
+};
+
+/** Talks until a turn is neither sent as it is nor as it was edited before. Returns its outcome and its request. */
+async function untilFull(session: Session, tag?: Tag) {
+  const random = diceOf(4);
+  for (let turn = 0; turn < 40; turn++) {
+    const content = prose(random, 300);
+    await session.append({ role: "user", content }, tag);
+    const { request, outcome } = await session.prepare({ target: "anthropic/small" });
+    await session.commit(answer);
+    if (!["passthrough", "edited"].includes(outcome.kind))
+      return { outcome, sent: JSON.stringify(request) };
+  }
+  throw new Error("40 turns, and the window is not full.");
+}
+
+async function codesOf(plimsoll: Engine): Promise<ReadonlySet<string>> {
+  return new Set((await plimsoll.store.errors({ limit: 99 })).map(({ code }) => code));
+}
+
+/** A chain that takes out only what is not relevant, without truncation after it. */
+const onlyRelevant: Breaking = {
+  chain_order: ["prioritize_recent"],
+  truncate: { last_resort: false },
+};
+
+describe("All breaking strategies failed, with truncate.last_resort: false", () => {
+  test("BREAKER_FAILED: All strategies fail → force recovery: the conversation starts afresh", async () => {
+    const plimsoll = await opened(onlyRelevant);
+    const { outcome, sent } = await untilFull(await plimsoll.session(), { relevance: 1 });
+    expect(outcome.kind).toBe("recovered");
+    expect(outcome.tokensAfter).toBeLessThanOrEqual(limit);
+    expect(sent).toContain("Handover.");
+    expect([...(await codesOf(plimsoll))]).toEqual(
+      expect.arrayContaining(["BREAKER_FAILED", "RECOVERY_TRIGGERED"]),
+    );
+  });
+
+  test("with recovery_mode error, nothing is taken out, and the failure is recorded", async () => {
+    const plimsoll = await opened(onlyRelevant, "error");
+    const session = await plimsoll.session();
+    const { outcome } = await untilFull(session, { relevance: 1 });
+    expect(["final", "refused"]).toContain(outcome.kind);
+    expect((await codesOf(plimsoll)).has("BREAKER_FAILED")).toBe(true);
+    const edits = await plimsoll.store.edits(session.id);
+    expect(edits.filter(({ action }) => action.kind !== "insert")).toEqual([]);
+  });
+
+  test("by default, truncation ends the chain, and no fresh start is needed", async () => {
+    const plimsoll = await opened({ chain_order: ["prioritize_recent"] });
+    const { outcome, sent } = await untilFull(await plimsoll.session(), { relevance: 1 });
+    expect(outcome.kind).toBe("compacted");
+    expect(sent).not.toContain("Handover.");
+    expect((await codesOf(plimsoll)).has("BREAKER_FAILED")).toBe(false);
+  });
+});
+
+test("If all units high-rel, force fresh start: and only then", async () => {
+  const allRelevant = await (await opened(onlyRelevant)).session();
+  expect((await untilFull(allRelevant, { relevance: 0.9 })).outcome.kind).toBe("recovered");
+  const noneRelevant = await (await opened(onlyRelevant)).session();
+  expect((await untilFull(noneRelevant, { relevance: 0.1 })).outcome.kind).toBe("compacted");
+});

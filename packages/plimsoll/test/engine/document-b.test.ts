@@ -1,0 +1,190 @@
+/** Sentences of document B, with the keys that give its behaviour where Plimsoll's default is another. */
+
+import { afterEach, describe, expect, test } from "vitest";
+import { diceOf } from "../../demo/dice.ts";
+import { type Config, openPlimsoll, type Plimsoll } from "../../src/index.ts";
+import { prose } from "../harness/words.ts";
+
+const open: Plimsoll[] = [];
+afterEach(async () => {
+  for (const plimsoll of open.splice(0)) await plimsoll.close();
+});
+
+async function opened(config: Config): Promise<Plimsoll> {
+  const plimsoll = await openPlimsoll({ store: "memory", config });
+  open.push(plimsoll);
+  return plimsoll;
+}
+
+type Session = Awaited<ReturnType<Plimsoll["session"]>>;
+
+const answer = {
+  id: "msg_1",
+  type: "message",
+  role: "assistant",
+  content: [{ type: "text", text: "Noted." }],
+  stop_reason: "end_turn",
+};
+
+async function say(session: Session, tokens: number, model: string) {
+  await session.append({ role: "user", content: prose(diceOf(tokens), tokens) });
+  return session.prepare({ target: `anthropic/${model}`, cacheMarks: false });
+}
+
+describe("DEFAULT_CONTEXT_WINDOW_TOKENS (fallback): a model that nobody knows", () => {
+  async function outcomes(config: Config): Promise<ReadonlySet<string>> {
+    const session = await (await opened(config)).session();
+    const kinds = new Set<string>();
+    for (let turn = 0; turn < 14; turn++) {
+      kinds.add((await say(session, 900, "nobody-knows-it")).outcome.kind);
+      await session.commit(answer);
+    }
+    return kinds;
+  }
+
+  test("with defaults.contextWindow, its window is enforced", async () => {
+    const kinds = await outcomes({ defaults: { contextWindow: 8_000 } });
+    expect(kinds).toContain("compacted");
+  });
+
+  test("by default, nothing is too long until the provider says so", async () => {
+    expect([...(await outcomes({}))]).toEqual(["passthrough"]);
+  });
+});
+
+describe("tool_preflight", () => {
+  const known = { contextWindow: 100_000, contextWindowBufferTokens: 10_000 };
+  const small = { ...known, maxOutputTokens: 20_000, tokenizer: "tiktoken:o200k_base" };
+  const providers = { anthropic: { models: { small } } };
+
+  async function remaining(more: Config, agent?: string) {
+    const plimsoll = await opened({ providers, ...more });
+    const session = await plimsoll.session(agent === undefined ? {} : { agent });
+    await say(session, 500, "small");
+    await session.commit(answer);
+    const { measurement } = await say(session, 2_000, "small");
+    return { left: session.toolBudget.remaining, projected: measurement.total, session };
+  }
+
+  test.each<[string, Config, string | undefined, number]>([
+    ["the window minus buffer and answer", {}, undefined, 70_000],
+    ["context_budget", { agent: { context_budget: 30_000 } }, undefined, 30_000],
+    [
+      "the limit of the agent",
+      { context_config: { per_agent: { coder: 20_000 } } },
+      "coder",
+      20_000,
+    ],
+  ])("results never get more room than %s", async (_, config, agent, limit) => {
+    const { left, projected } = await remaining(config, agent);
+    expect(left).toBeLessThanOrEqual(limit);
+    // What was said before the results can make room for them.
+    expect(left).toBeGreaterThan(limit - projected);
+  });
+
+  test.each<[Config, number]>([
+    [{}, 70_000],
+    [{ agent: { context_budget: 30_000 } }, 30_000],
+  ])("with strict_limit, the room is exactly limit − projected: %j", async (config, limit) => {
+    const strict = { ...config, agent: { ...config.agent, strict_limit: true } };
+    const { left, projected, session } = await remaining(strict);
+    expect(left).toBe(limit - projected);
+    const call = { type: "tool_use", id: "toolu_1", name: "shell", input: {} };
+    await session.commit({ ...answer, content: [call], stop_reason: "tool_use" });
+    expect(session.toolBudget.remaining).toBeLessThan(left);
+    const grant = session.toolBudget.reserve({ id: "toolu_1", name: "shell" }, "ok");
+    expect(grant.kind).toBe("whole");
+    await session.append(grant.message);
+    const { remaining: now } = session.toolBudget;
+    const { measurement } = await session.prepare({ target: "anthropic/small", cacheMarks: false });
+    expect(Math.abs(now - (limit - measurement.total))).toBeLessThan(20);
+  });
+
+  test("with strict_limit, a result over what is left exceeds the budget, and the next turn is the final one", async () => {
+    const agent = { strict_limit: true, context_budget: 6_000 };
+    const { session, left } = await remaining({ agent });
+    const call = { type: "tool_use", id: "toolu_1", name: "shell", input: {} };
+    await session.commit({ ...answer, content: [call], stop_reason: "tool_use" });
+    const block = { kind: "opaque", type: "box", json: prose(diceOf(3), left + 500) } as const;
+    const grant = session.toolBudget.reserve({ id: "toolu_1", name: "shell" }, [block]);
+    expect(grant).toMatchObject({ kind: "denied", reason: "budget" });
+    expect(session.toolBudget.isExceeded).toBe(true);
+    expect(session.toolBudget.canExecute()).toBe(false);
+    await session.append(grant.message);
+    const next = await session.prepare({ target: "anthropic/small", cacheMarks: false });
+    expect(next.outcome.kind).toBe("final");
+  });
+});
+
+describe("with agent.compaction: by_hand, as in document B, which has no compaction", () => {
+  const known = { contextWindow: 8_000, contextWindowBufferTokens: 500, maxOutputTokens: 500 };
+  const small = { ...known, tokenizer: "tiktoken:o200k_base" };
+  const byHand: Config = { agent: { compaction: "by_hand", strict_limit: true } };
+  const providers = { anthropic: { models: { small } }, openai: {} };
+
+  /** Says something in each turn until a turn is not sent as it is. Returns the sizes of the requests and the last outcome. */
+  async function talk(config: Config) {
+    const plimsoll = await opened({ providers, ...config });
+    const session = await plimsoll.session();
+    const sizes: number[] = [];
+    for (let turn = 0; turn < 40; turn++) {
+      const { outcome, measurement, target } = await say(session, 400, "small");
+      sizes.push(measurement.total);
+      if (outcome.kind !== "passthrough" || target !== "anthropic/small")
+        return { outcome, sizes, target, session, plimsoll };
+      await session.commit(answer);
+    }
+    throw new Error("The window is not full.");
+  }
+
+  test("Counters only increase until turn commits: no request is smaller than the one before it, and the last is the final turn", async () => {
+    const { outcome, sizes, session, plimsoll } = await talk(byHand);
+    expect(outcome.kind).toBe("final");
+    expect(sizes).toEqual(sizes.toSorted((one, other) => one - other));
+    expect(sizes.at(-1)).toBeGreaterThan(7_000);
+    expect(await plimsoll.steering.checkpoints(session.id)).toEqual([]);
+  });
+
+  test("When projections exceed limit, guard forces final turn, and by default Plimsoll compacts first", async () => {
+    expect((await talk(byHand)).outcome.kind).toBe("final");
+    expect((await talk({ agent: { strict_limit: true } })).outcome.kind).not.toBe("final");
+  });
+
+  test("skip: Skip this provider, try next: the next provider gets the whole conversation", async () => {
+    const { target, outcome } = await talk({
+      ...byHand,
+      targets: { small: ["openai/gpt-4.1"] },
+    });
+    expect([target, outcome.kind]).toEqual(["openai/gpt-4.1", "passthrough"]);
+  });
+
+  test("whoever asks for a compaction gets one, and a milestone starts afresh", async () => {
+    const plimsoll = await opened({ providers, ...byHand });
+    const session = await plimsoll.session();
+    for (let turn = 0; turn < 8; turn++) {
+      await say(session, 400, "small");
+      await session.commit(answer);
+    }
+    const done = await session.compact();
+    expect(done.tokensAfter).toBeLessThan(done.tokensBefore);
+    await session.milestone({ task: "ship-1" });
+    expect((await say(session, 400, "small")).outcome.kind).toBe("recovered");
+  });
+
+  test("after the provider's own “too long”, nothing is taken out either", async () => {
+    const plimsoll = await opened({ providers, ...byHand });
+    const session = await plimsoll.session();
+    for (let turn = 0; turn < 8; turn++) {
+      await say(session, 400, "small");
+      await session.commit(answer);
+    }
+    await say(session, 400, "small");
+    const error = {
+      type: "invalid_request_error",
+      message: "prompt is too long: 9000 tokens > 7500 maximum",
+    };
+    const again = await session.overflowed({ status: 400, error: { type: "error", error } });
+    expect(await plimsoll.steering.checkpoints(session.id)).toEqual([]);
+    expect(again?.outcome.kind).not.toBe("compacted");
+  });
+});
