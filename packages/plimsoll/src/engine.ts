@@ -115,8 +115,6 @@ export interface Engine {
   readonly store: Store;
   readonly health: Health;
   readonly settings: Settings;
-  /** About how many bytes of memory Plimsoll keeps between requests, and for what. Each has a limit. */
-  memory(): MemoryInUse;
   readonly sign: Sign;
   on<T extends PlimsollEventType>(
     type: T,
@@ -129,7 +127,7 @@ export interface Engine {
   close(): Promise<void>;
 }
 
-/** Session information to show to people. */
+/** Information about sessions to show to people. */
 export interface Inspection {
   /** The content of a session's window, in order. */
   readonly picture: Pictures;
@@ -139,6 +137,8 @@ export interface Inspection {
   turns(session: string, limit: number): Promise<readonly TurnPoint[]>;
   /** The cost of one session, of all sessions of a tenant, or of all tenants if `tenant` is undefined. */
   cost(of: CostOf): Promise<CostReport>;
+  /** About how many bytes of memory Plimsoll keeps between requests, and for what. Each has a limit. */
+  memory(): MemoryInUse;
 }
 
 export interface MemoryInUse {
@@ -205,6 +205,11 @@ export async function openEngine(options: EngineOptions = {}): Promise<Engine> {
       turns: async (session, limit) =>
         (await store.turns(session, limit)).map((turn) => pointOf(context.pricesOf, turn)),
       cost: (of) => costOf(context, of),
+      memory: () => ({
+        sessions: context.sessions.bytes,
+        requests: context.prefixes.bytes,
+        facts: context.facts.bytes,
+      }),
     },
     store,
     health: {
@@ -223,11 +228,6 @@ export async function openEngine(options: EngineOptions = {}): Promise<Engine> {
         bus.emit({ tenant: "", event });
       },
     },
-    memory: () => ({
-      sessions: context.sessions.bytes,
-      requests: context.prefixes.bytes,
-      facts: context.facts.bytes,
-    }),
     sign,
     on: (type, handler) =>
       bus.subscribe(({ event }) => {

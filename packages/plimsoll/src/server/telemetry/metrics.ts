@@ -36,7 +36,7 @@ export function createMetrics(engine: Engine, providers: ReadonlySet<string>): M
       const { sessions, archiveBytes } = await engine.store.figures();
       take("sessions", sessions);
       take("archiveBytes", archiveBytes);
-      for (const [kind, bytes] of Object.entries(engine.memory()))
+      for (const [kind, bytes] of Object.entries(engine.inspect.memory()))
         take("memoryBytes", bytes, { kind });
       return registry.metrics();
     },
