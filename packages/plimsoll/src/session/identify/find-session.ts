@@ -1,11 +1,9 @@
 /** Finds the session of a request by name or by shared history, first in memory and then in the store. */
 
-import { setImmediate as nextTurn } from "node:timers/promises";
 import { PlimsollError } from "../../message/error.ts";
-import { inSteps } from "../../message/steps.ts";
 import type { SessionRecord, Store } from "../../store/store.ts";
 import { newId } from "../log/ids.ts";
-import { emptyLog, oldTalksOf, restoreInSteps, type SessionLog } from "../log/log.ts";
+import { emptyLog, oldTalksOf, restoreLog, type SessionLog } from "../log/log.ts";
 import {
   answeredTalks,
   type Continuation,
@@ -131,7 +129,7 @@ async function loadSession(
   const inMemory = shelf.get(id);
   if (inMemory !== undefined) return inMemory;
   const snapshot = await store.snapshot(id);
-  const log = snapshot && (await inSteps(restoreInSteps(snapshot), () => nextTurn()));
+  const log = snapshot && restoreLog(snapshot);
   // If the log contains echoes, the words of its answers are needed, because an echo is shown with the lookups of its answer.
   const hasEchoes = snapshot?.nodes.some(({ source }) => source === "echo") === true;
   if (log !== undefined && hasEchoes) await recallAnswers(store, log);

@@ -9,7 +9,6 @@ import { restored } from "../../budget/calibrate.ts";
 import type { Edit } from "../../message/edit.ts";
 import type { Relation } from "../../message/event.ts";
 import type { Role } from "../../message/message.ts";
-import { allAtOnce, type InSteps, Steps } from "../../message/steps.ts";
 import { chainRoot, nextChain } from "../../store/chain.ts";
 import type {
   BranchRecord,
@@ -245,19 +244,8 @@ export function emptyLog(record: SessionRecord): SessionLog {
 }
 
 export function restoreLog(snapshot: SessionSnapshot): SessionLog {
-  return allAtOnce(restoreInSteps(snapshot));
-}
-
-/** Adding a message to the log takes about as long as reading this many lines. */
-const costOfNode = 8;
-
-export function* restoreInSteps(snapshot: SessionSnapshot): InSteps<SessionLog> {
-  const steps = new Steps();
   const log = emptyLog(snapshot.session);
-  for (const node of snapshot.nodes) {
-    addNode(log, node);
-    if (steps.isOver(costOfNode)) yield;
-  }
+  for (const node of snapshot.nodes) addNode(log, node);
   for (const record of snapshot.branches) {
     const memory = snapshot.memories.get(record.id) as BranchMemory | undefined;
     log.branches.set(record.id, {
