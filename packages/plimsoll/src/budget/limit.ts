@@ -16,6 +16,8 @@ export interface LimitInput {
   readonly provider?: LimitSettings | undefined;
   readonly defaults?: LimitSettings | undefined;
   readonly facts: ModelFacts;
+  /** Whether a quarter of the window is kept for an answer whose length nobody states, also if the model may give longer ones. */
+  readonly isStrict?: boolean;
   /** A request with more tokens than this costs more per token. Undefined if no such step is known. */
   readonly priceStep?: number | undefined;
 }
@@ -62,7 +64,9 @@ export function resolveLimit(input: LimitInput): Limit {
     Math.min(defaultBufferTokens, Math.floor(window / 8));
   const configured =
     model?.maxOutputTokens ?? provider?.maxOutputTokens ?? defaults?.maxOutputTokens;
-  const maxOutput = input.requestMaxOutput ?? configured ?? facts.maxOutputTokens;
+  const isStated = facts.known && input.isStrict !== true;
+  const usual = isStated ? facts.maxOutputTokens : Math.floor(window * reserveShare);
+  const maxOutput = input.requestMaxOutput ?? configured ?? usual;
   // If the configuration states an answer length, the user wants that much room kept free.
   const isConfigured = input.requestMaxOutput === undefined && configured !== undefined;
   const reserve = isConfigured ? maxOutput : reserveOf(maxOutput, window);

@@ -27,7 +27,9 @@ const retryPolicy = z.strictObject({
 
 export const contextConfig = z.strictObject({
   min_limit: tokens
-    .describe("The lowest possible limit. Smaller limits are raised to it. Default: 3500.")
+    .describe(
+      "The lowest possible limit of an agent or of a type of model. Smaller limits are raised to it. Default: 3500.",
+    )
     .optional(),
   default_limit: tokens
     .describe("Limit for entries with `follow_default`. Default: 5000.")

@@ -190,6 +190,24 @@ const seen: Readonly<Record<string, readonly (readonly [file: string, title: str
       "with prompt.cache_marks: sections, each of the three has one",
     ],
   ],
+  "Global Minimum Floor": [
+    [
+      "test/engine/document-a.test.ts",
+      "Global Minimum Floor: 3,500 tokens, for the limits of agents and of types of models",
+    ],
+  ],
+  "When `maxOutputTokens` is not explicitly configured": [
+    ["test/engine/document-b.test.ts", "with strict_limit, %s keeps floor(contextWindow / 4) free"],
+  ],
+  "Still over limit after shrink": [
+    [
+      "test/engine/document-b.test.ts",
+      "with over_window: send, the session proceeds best-effort (may fail at API level)",
+    ],
+  ],
+  "`CompactContextTool` … Available in all modes": [
+    ["test/engine/document-texts.test.ts", "[Context: 83% used. You can call compact_context …]"],
+  ],
   "`/compact` Command": [
     [
       "test/engine/compact-at-any-fill.test.ts",

@@ -163,6 +163,12 @@ export const configSchema = z.strictObject({
           "Whether the limit is always the window minus the buffer minus the answer's length, and a request that no compaction brings below it is sent as the final turn. Default: false. The limit then gives way to a large system prompt, and at most a quarter of the window is kept for the answer.",
         )
         .optional(),
+      over_window: z
+        .enum(["refuse", "send"])
+        .describe(
+          "What happens to a request that the window certainly cannot hold, whatever is taken out. `refuse` (default): the client gets the provider's own error, and nothing is sent. `send`: it is sent as the final turn, and the provider decides.",
+        )
+        .optional(),
       final_turn: z
         .enum(["answer", "final_report"])
         .describe(

@@ -64,7 +64,9 @@ export const configChange = z.strictObject({
     .optional(),
   limits: z
     .strictObject({
-      min_limit: tokens.describe("The lowest possible limit. Smaller limits are raised to it."),
+      min_limit: tokens.describe(
+        "The lowest possible limit of an agent or of a type of model. Smaller limits are raised to it.",
+      ),
       default_limit: tokens.describe("Limit for entries with `follow_default`."),
       warning_threshold: z
         .number()

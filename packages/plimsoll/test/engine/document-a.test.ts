@@ -22,14 +22,21 @@ const small = {
   contextWindowBufferTokens: 500,
   tokenizer: "tiktoken:o200k_base",
 };
+/** Its tokens are only estimated. */
+const guessed = { contextWindow: 6_000, maxOutputTokens: 500, contextWindowBufferTokens: 500 };
 const limit = 5_000;
 
-async function opened(breaking_strategy: Breaking, recovery_mode?: RecoveryMode) {
+async function opened(
+  breaking_strategy: Breaking,
+  recovery_mode?: RecoveryMode,
+  more: NonNullable<Config["context_config"]> = {},
+) {
   const plimsoll = await openEngine({
     store: "memory",
     config: {
-      providers: { anthropic: { models: { small } } },
+      providers: { anthropic: { models: { small, guessed } } },
       context_config: {
+        ...more,
         breaking_strategy,
         ...(recovery_mode === undefined ? {} : { recovery_mode }),
       },
@@ -48,12 +55,12 @@ const answer = {
 };
 
 /** Talks until a turn is neither sent as it is nor as it was edited before. Returns its outcome and its request. */
-async function untilFull(session: Session, tag?: Tag) {
+async function untilFull(session: Session, tag?: Tag, model = "small") {
   const random = diceOf(4);
   for (let turn = 0; turn < 40; turn++) {
     const content = prose(random, 300);
     await session.append({ role: "user", content }, tag);
-    const { request, outcome } = await session.prepare({ target: "anthropic/small" });
+    const { request, outcome } = await session.prepare({ target: `anthropic/${model}` });
     await session.commit(answer);
     if (!["passthrough", "edited"].includes(outcome.kind))
       return { outcome, sent: JSON.stringify(request) };
@@ -83,6 +90,17 @@ describe("All breaking strategies failed, with truncate.last_resort: false", () 
     );
   });
 
+  test.each([
+    ["the limit of an agent, in a window that has room", "small", { per_agent: { coder: 4_000 } }],
+    ["a window whose tokens are only estimated", "guessed", {}],
+  ])("the chain has failed as soon as the request is over %s", async (_name, model, more) => {
+    const plimsoll = await opened(onlyRelevant, undefined, more);
+    const session = await plimsoll.session({ agent: "coder" });
+    const { outcome } = await untilFull(session, { relevance: 1 }, model);
+    expect(outcome.kind).toBe("recovered");
+    expect((await codesOf(plimsoll)).has("BREAKER_FAILED")).toBe(true);
+  });
+
   test("with recovery_mode error, nothing is taken out, and the failure is recorded", async () => {
     const plimsoll = await opened(onlyRelevant, "error");
     const session = await plimsoll.session();
@@ -100,6 +118,14 @@ describe("All breaking strategies failed, with truncate.last_resort: false", () 
     expect(sent).not.toContain("Handover.");
     expect((await codesOf(plimsoll)).has("BREAKER_FAILED")).toBe(false);
   });
+});
+
+test("Global Minimum Floor: 3,500 tokens, for the limits of agents and of types of models", async () => {
+  const plimsoll = await opened({}, undefined, { per_agent: { coder: 1_000 } });
+  const session = await plimsoll.session({ agent: "coder" });
+  await session.append({ role: "user", content: "Hello" });
+  const { limit: ofAgent } = await session.prepare({ target: "anthropic/small" });
+  expect(ofAgent.limit).toBe(3_500);
 });
 
 test("If all units high-rel, force fresh start: and only then", async () => {

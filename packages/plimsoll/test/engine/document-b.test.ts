@@ -52,6 +52,57 @@ describe("DEFAULT_CONTEXT_WINDOW_TOKENS (fallback): a model that nobody knows", 
   });
 });
 
+describe("When `maxOutputTokens` is not explicitly configured", () => {
+  test.each([
+    ["openai/gpt-4", undefined, Math.floor(8_192 / 4)],
+    ["openai/gpt-4o", undefined, 32_000],
+    ["anthropic/claude-sonnet-4-5", undefined, 50_000],
+    ["openai/unheard-of", 20_000, 5_000],
+  ])(
+    "with strict_limit, %s keeps floor(contextWindow / 4) free",
+    async (target, contextWindow, kept) => {
+      const config: Config = {
+        agent: { strict_limit: true },
+        defaults: {
+          contextWindowBufferTokens: 0,
+          ...(contextWindow === undefined ? {} : { contextWindow }),
+        },
+      };
+      const session = await (await opened(config)).session();
+      await session.append({ role: "user", content: "hi" });
+      const { limit, outcome } = await session.prepare({ target });
+      expect(outcome.kind).toBe("passthrough");
+      expect(limit.window - limit.limit).toBe(kept);
+    },
+  );
+});
+
+describe("Still over limit after shrink", () => {
+  const small = {
+    contextWindow: 20_000,
+    maxOutputTokens: 1_000,
+    contextWindowBufferTokens: 500,
+    tokenizer: "tiktoken:o200k_base",
+  };
+
+  async function huge(agent: NonNullable<Config["agent"]>) {
+    const plimsoll = await opened({ providers: { anthropic: { models: { small } } }, agent });
+    const session = await plimsoll.session();
+    await session.append({ role: "user", content: prose(diceOf(2), 60_000) });
+    return session.prepare({ target: "anthropic/small" });
+  }
+
+  test("with over_window: send, the session proceeds best-effort (may fail at API level)", async () => {
+    const { outcome, request } = await huge({ over_window: "send" });
+    expect(outcome.kind).toBe("final");
+    expect(JSON.stringify(request).length).toBeGreaterThan(60_000);
+  });
+
+  test("by default, what the window certainly cannot hold is refused", async () => {
+    expect((await huge({})).outcome.kind).toBe("refused");
+  });
+});
+
 describe("tool_preflight", () => {
   const known = { contextWindow: 100_000, contextWindowBufferTokens: 10_000 };
   const small = { ...known, maxOutputTokens: 20_000, tokenizer: "tiktoken:o200k_base" };

@@ -12,7 +12,7 @@ import { markOf } from "../log/view.ts";
 import type { Compaction } from "./compaction.ts";
 import { debugEvaluation } from "./debug.ts";
 import { reselectTools } from "./defer-tools.ts";
-import { type Fitted, type FitWorld, fitted, lastResort } from "./last-resort.ts";
+import { type Fitted, type FitWorld, fitted, lastResort, sendsAnyway } from "./last-resort.ts";
 import { type Compacting, makeSmaller, progressScaleOf, type Tried } from "./make-smaller.ts";
 import { endReport } from "./phases.ts";
 import { type CompactionReport, type ReportWorld, reportCompaction } from "./report-compaction.ts";
@@ -49,7 +49,7 @@ export async function compactTurn(
   const compacted = { before: after, guard, isOurs: false };
   // If the request is refused, its compaction must not be stored. Otherwise the compaction must be stored before the request is
   // sent.
-  if (verdict.kind === "refuse") {
+  if (verdict.kind === "refuse" && !sendsAnyway(world)) {
     remember(draft.branch, { kind: "wishes-taken" });
     await reportFailed(world, draft, { start, sized: compaction.sized, compacting });
     return lastResort(world, draft, compaction.sized, compacted);
@@ -63,7 +63,8 @@ export async function compactTurn(
     return lastResort(world, draft, start, { before, guard, isOurs: true });
   }
   await recordMade(world, draft, { ...tried, compaction }, { compacting, start, startedAt });
-  if (verdict.kind === "final") return lastResort(world, draft, compaction.sized, compacted);
+  if (verdict.kind === "final" || verdict.kind === "refuse")
+    return lastResort(world, draft, compaction.sized, compacted);
   return fitted(draft, {
     ...after,
     sized: compaction.sized,

@@ -57,7 +57,7 @@ export interface FitWorld extends ReportWorld {
   readonly debug: Debug;
 }
 
-export type LastResortWorld = ProposalWorld & CalibrationWorld & Pick<FitWorld, "debug">;
+export type LastResortWorld = ProposalWorld & CalibrationWorld & Pick<FitWorld, "config" | "debug">;
 
 /** The request to send, and its size. */
 export interface Fitted {
@@ -115,7 +115,7 @@ export async function lastResort(
     action: verdict.kind,
     blocked: [{ ...targetFields(target), limit: before.limit, projected: projection.tokens }],
   }));
-  if (verdict.kind === "final") {
+  if (verdict.kind === "final" || sendsAnyway(world)) {
     reportEnforced(draft, "final", projection.tokens, before.limit);
     return { ...(await closed(world, draft, sized, { before, guard })), isFinal: true };
   }
@@ -129,6 +129,11 @@ export async function lastResort(
       limitTokens: target.limit.window,
     },
   };
+}
+
+/** Whether a request is sent although the window cannot hold it. */
+export function sendsAnyway({ config }: Pick<FitWorld, "config">): boolean {
+  return config.agent?.over_window === "send";
 }
 
 /** Size of a text that Plimsoll added to a request, in the provider's tokens. */
@@ -146,7 +151,7 @@ export function addedTokens(
  * other request as it is.
  */
 export async function closedIfLast(
-  world: LastResortWorld & Pick<FitWorld, "config">,
+  world: LastResortWorld,
   draft: Draft,
   sent: Fitted,
 ): Promise<Fitted> {

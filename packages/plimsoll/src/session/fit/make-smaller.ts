@@ -168,7 +168,7 @@ async function orRecovery(
   start: Sized,
   { tried, compacting }: { readonly tried: Tried; readonly compacting: Compacting },
 ): Promise<Tried> {
-  if (!isOver(world, draft, tried, compacting)) return tried;
+  if (hasWorked(world, draft, tried, compacting)) return tried;
   rememberInSession(draft.log, { kind: "overflowed", at: world.now() });
   reportBreaker(world, draft, tried, compacting);
   const afresh: Afresh = { why: "exhausted", reason: "The strategies could not make it fit." };
@@ -180,6 +180,22 @@ async function orRecovery(
   if (!isBetter) return tried;
   const failures = [...tried.compaction.failures, ...compaction.failures];
   return { ...started, compaction: { ...compaction, failures } };
+}
+
+/**
+ * Whether no recovery is needed. Usually it is not as long as the window may hold the request. If the configuration wants no
+ * truncation after its chain, the chain has failed as soon as the request is over its limit.
+ */
+function hasWorked(
+  world: AfreshWorld & CalibrationWorld,
+  draft: Draft,
+  tried: Tried,
+  compacting: Compacting,
+): boolean {
+  const { truncate } = world.config.context_config?.breaking_strategy ?? {};
+  return truncate?.last_resort === false
+    ? isThere(world, draft, tried, compacting)
+    : !isOver(world, draft, tried, compacting);
 }
 
 /** Called once for each chain that failed, whatever `recovery_mode` does afterwards. */

@@ -107,6 +107,7 @@ export function createTargets(
       provider: settings,
       defaults: { ...config.defaults, ...agentOutput(config) },
       facts,
+      isStrict: config.agent?.strict_limit === true,
       priceStep: priceListOf(settings?.wire ?? provider, request.facts ?? model).priceStep,
     };
     const limit = resolveLimit(configured);
