@@ -27,6 +27,9 @@
  * out. In up to eight rounds, Plimsoll then fills the remaining room or takes back its last picks. In the end it takes back picks
  * until the excerpt fits.
  *
+ * Of a very long history, only the newest calls and results are read (`far-messages.ts`), and in each fill only the most promising
+ * pieces are priced (`promising-pieces.ts`). The story is about all messages.
+ *
  * Invariant: kept pieces are unchanged and in order, and only picks are taken back, never a piece that must stay. So the excerpt
  * exceeds the room only if the pieces that must stay and the story alone exceed it. No message of an excerpt consists of a mark
  * alone. An excerpt is used only if it makes the view smaller.
@@ -47,6 +50,7 @@ import {
   type Strictness,
   strictnesses,
 } from "./excerpt-room.ts";
+import { type Reach, usualReach } from "./far-messages.ts";
 import { Choice } from "./greedy-choice.ts";
 import { keepOutcomes, type QuotedRequest, quoteUnanswered } from "./keep-requests.ts";
 import { exactCallsFrom, keepMandatory } from "./must-keep.ts";
@@ -83,10 +87,18 @@ export type MakeExcerpt = (
   goal: Goal,
 ) => Promise<MadeExcerpt | undefined>;
 
-export const makeExcerpt: MakeExcerpt = (conversation, goal) =>
-  excerptOf(withOlderCopiesReplaced(conversation), goal);
+export const makeExcerpt: MakeExcerpt = excerptWithin(usualReach);
 
-const excerptOf: MakeExcerpt = async (conversation, goal) => {
+/** Makes excerpts that read calls and results only so far back. */
+export function excerptWithin(reach: Reach): MakeExcerpt {
+  return (conversation, goal) => excerptOf(withOlderCopiesReplaced(conversation), goal, reach);
+}
+
+async function excerptOf(
+  conversation: VisibleConversation,
+  goal: Goal,
+  reach: Reach,
+): Promise<MadeExcerpt | undefined> {
   const room = await roomOf(conversation, goal);
   const { headLength: head } = room;
   if (room.tokens < smallestRoom || head >= conversation.messages.length) return undefined;
@@ -97,6 +109,7 @@ const excerptOf: MakeExcerpt = async (conversation, goal) => {
     headLength: head,
     exactFrom: exactCallsFrom(conversation, room),
     oversizedTokens: oversizedTokens(room),
+    reach,
   });
   let made: Excerpt | undefined;
   for (const strictness of strictnesses) {
@@ -118,7 +131,7 @@ const excerptOf: MakeExcerpt = async (conversation, goal) => {
     own.map((change) => ({ ...change, message })),
   );
   return { headLength: head, changes, gone, digest: made.digest };
-};
+}
 
 /** The strategy. `make` makes the excerpts, for example in another thread. */
 export function excerptBy(make: MakeExcerpt): Strategy {

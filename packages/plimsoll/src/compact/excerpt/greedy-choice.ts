@@ -15,6 +15,7 @@ const markTokens = 6;
 const dislikeOfHoles = 2;
 /** A hole of at most this many lines is not worth its mark, so its lines are kept too. */
 const smallestHole = 3;
+
 interface Option {
   readonly slot: number;
   /** Undefined if the option keeps only the texts that stay with the unit. */

@@ -13,6 +13,8 @@ export const worthAgain = 0.005;
 /** What a choice has kept so far. */
 export interface ChoiceState {
   isOpen(unit: number): boolean;
+  /** Whether the unit cannot stay. */
+  isTooLarge(unit: number): boolean;
   isKept(slot: number, piece: number): boolean;
   isCovered(mention: number): boolean;
 }
@@ -28,28 +30,30 @@ interface Candidate {
 
 /**
  * The pieces with the most gain per token, judged by themselves: without neighbours, marks, or the other pieces that stay with
- * them. If all pieces may compete, returns all of them in order.
+ * them. Pieces that are larger than the room are left out. If all others may compete, returns all of them in order.
  */
 export function promisingPieces(
   task: ChoiceTask,
   state: ChoiceState,
   room: number,
 ): readonly Pick<Candidate, "slot" | "piece">[] {
-  const candidates = [...task.slots.keys()].flatMap((slot) => candidatesIn(task, state, slot));
-  let left = Math.max(room * competing.timesRoom, competing.tokens);
-  if (candidates.reduce((sum, { tokens }) => sum + tokens, 0) <= left) return candidates;
-  const end = candidates
+  const candidates = [...task.slots.keys()]
+    .flatMap((slot) => candidatesIn(task, state, slot))
+    .filter(({ tokens }) => tokens <= room);
+  const most = Math.max(room * competing.timesRoom, competing.tokens);
+  if (candidates.reduce((sum, { tokens }) => sum + tokens, 0) <= most) return candidates;
+  let sum = 0;
+  return candidates
     .sort((one, other) => other.worth - one.worth)
-    .findIndex(({ tokens }) => {
-      left -= tokens;
-      return left < 0;
+    .filter(({ tokens }) => {
+      sum += tokens;
+      return sum <= most;
     });
-  return candidates.slice(0, end);
 }
 
 function candidatesIn(task: ChoiceTask, state: ChoiceState, index: number): readonly Candidate[] {
   const slot = task.slots[index];
-  if (slot === undefined) return [];
+  if (slot === undefined || state.isTooLarge(slot.unit)) return [];
   const isOpen = state.isOpen(slot.unit);
   const frame = isOpen ? 0 : (task.units[slot.unit]?.frameTokens ?? 0);
   const { pieces } = slot.textPieces;

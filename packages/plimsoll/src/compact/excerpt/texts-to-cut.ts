@@ -10,6 +10,7 @@ import type { Act } from "../story/acts.ts";
 import { changedLater, type LaterChange } from "../story/changed-later.ts";
 import { requestsIn } from "../story/requests.ts";
 import type { ChoiceUnit, PieceName, Slot } from "./choice-task.ts";
+import { farMessages, type Reach } from "./far-messages.ts";
 import { leastPieces, outcomePieces, repeatedLines } from "./least-pieces.ts";
 import { estimateTokens } from "./long-lines.ts";
 import type { Utterance, Voice } from "./mention-counts.ts";
@@ -41,6 +42,8 @@ export interface SlotReading {
   readonly roomTokens: number;
   /** What the agent did, to tell which results are out of date. */
   readonly acts: readonly Act[];
+  /** How far back calls and results are read. */
+  readonly reach: Reach;
 }
 
 /** A string in the arguments of a call stays if it has at most this many characters, because it shows what the call did. */
@@ -50,11 +53,6 @@ const messageTokens = 4;
 const shortestText = 10;
 /** An estimate may be off by this factor. */
 const surely = 1.2;
-/**
- * Results and calls are read back to this many times the room, and back to at least this many tokens. Older ones hardly ever stay,
- * and reading millions of tokens takes seconds.
- */
-const near = { timesRoom: 4, tokens: 200_000 };
 /** A text that the agent wrote anew later is worth this share of what it would be worth otherwise. */
 const rewrittenWorth = 0.2;
 /** The agent's conclusions say more than the output that they are drawn from, so its words are worth this many times as much. */
@@ -123,25 +121,6 @@ export function readTexts(conversation: VisibleConversation, reading: SlotReadin
   for (const { tokens, original } of conversation.messages)
     startOf.push((startOf.at(-1) ?? 0) + (original?.tokens ?? tokens));
   return { texts, ...utterancesOf(texts), frame: { startOf, headLength: reading.headLength } };
-}
-
-/**
- * The messages of exchanges that are so old that they are not read: they go, or they stay whole if something else keeps them. What
- * the user said, the agent's closing words, and everything that is pinned or has priority 1 is read, however old it is.
- */
-function farMessages(
-  { messages, units }: VisibleConversation,
-  { roomTokens, headLength }: SlotReading,
-): Uint8Array {
-  const isFar = new Uint8Array(messages.length);
-  let left = Math.max(roomTokens * near.timesRoom, near.tokens);
-  for (const { first, last, isExchange, priority } of units.toReversed()) {
-    const own = messages.slice(first, last + 1);
-    for (const { tokens, original } of own) left -= original?.tokens ?? tokens;
-    if (left < 0 && first >= headLength && isExchange && priority !== 1 && mayGo(own))
-      isFar.fill(1, first, last + 1);
-  }
-  return isFar;
 }
 
 type AnsweredCall = Pick<PlacedText, "source" | "later">;

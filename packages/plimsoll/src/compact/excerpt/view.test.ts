@@ -16,7 +16,7 @@ import { readActs } from "../story/acts.ts";
 import { requestsIn, wordsOf } from "../story/requests.ts";
 import { fixedUnits } from "../units/fixed-units.ts";
 import { headLength } from "../units/head.ts";
-import { excerpt } from "./excerpt.ts";
+import { excerpt, excerptBy, excerptWithin } from "./excerpt.ts";
 
 const seed = 20261118;
 
@@ -27,10 +27,14 @@ interface View extends Applied {
   readonly isShortened: boolean;
 }
 
-async function viewOf(before: VisibleConversation, share: number): Promise<View> {
+async function viewOf(
+  before: VisibleConversation,
+  share: number,
+  strategy = excerpt,
+): Promise<View> {
   const goalTokens = Math.floor(before.tokens * share);
   const goal = { limitTokens: goalTokens, tokens: goalTokens, floorTokens: goalTokens * 0.8 };
-  const proposals = await excerpt.propose(before, goal);
+  const proposals = await strategy.propose(before, goal);
   const applied = applyProposals(before, proposals, { areas: AREAS });
   return { ...applied, before, goalTokens, isShortened: proposals.length > 0 };
 }
@@ -285,6 +289,15 @@ describe("over generated conversations", () => {
   test.each([0.15, 0.3, 0.6])("at %d every promise holds", async (share) => {
     for (const before of [...samples, ...simulated]) expectPromises(await viewOf(before, share));
   });
+
+  test.each([0.15, 0.3])(
+    "at %d every promise holds if only the newest results are read",
+    async (share) => {
+      const near = excerptBy(excerptWithin({ timesRoom: 1, tokens: 0 }));
+      for (const before of [...samples, ...simulated])
+        expectPromises(await viewOf(before, share, near));
+    },
+  );
 
   test("requests are shown with their outcomes, if nothing is pinned and there is some room", async () => {
     const works = fc
