@@ -83,6 +83,16 @@ type Placing = Omit<PlacedRequest, "placed">;
 
 async function place(world: PlacingWorld, read: ReadRequest, placing: Placing): Promise<Placed> {
   const log = await sessionFor(world, read, placing);
+  // While messages are added in steps, no other request may look for its place: the branch would seem to end too early.
+  return world.exclusively(`log\0${log.record.id}`, () => placeIn(world, log, read, placing));
+}
+
+async function placeIn(
+  world: PlacingWorld,
+  log: SessionLog,
+  read: ReadRequest,
+  placing: Placing,
+): Promise<Placed> {
   const position = positionIn(log, read, placing);
   const { branch, found, named } = position;
   const left = leftBy(position);
@@ -111,7 +121,10 @@ async function place(world: PlacingWorld, read: ReadRequest, placing: Placing): 
 /** So many messages are appended before other work may run. */
 const messagesPerStep = 1000;
 
-/** Appends the new messages, moves the tip of the branch to the last one, and notes that a turn is under way. */
+/**
+ * Appends the new messages, moves the tip of the branch to the last one, and notes that a turn is under way. Contract: nobody else
+ * places a request in this log meanwhile.
+ */
 async function append(
   position: Position,
   added: readonly MessageToAppend[],
@@ -135,12 +148,12 @@ async function append(
     priority,
   };
   let tip = knownTip(position);
-  branch.inFlight++;
   for (let at = 0; at < added.length; at += messagesPerStep) {
     if (at > 0) await nextTurn();
     tip = appendMessages(log, tip, added.slice(at, at + messagesPerStep), appending);
   }
   moveTip(branch, tip.seq);
+  branch.inFlight++;
   return tip;
 }
 
