@@ -35,13 +35,16 @@ const maxBodyBytes = 512 * 1024 * 1024;
  */
 const atOnce = { packedBytes: 32 * 1024, bytes: 256 * 1024 } as const;
 
-/** Contract: never rejects. Bytes that cannot be compressed are kept as they are. */
-export async function packBody(bytes: Uint8Array): Promise<StoredBody> {
+/**
+ * Contract: never rejects. Bytes that cannot be compressed are kept as they are. Sessions take turns, so that none waits for all
+ * bodies of another.
+ */
+export async function packBody(bytes: Uint8Array, session = ""): Promise<StoredBody> {
   if (bytes.length < compressFromBytes) return { codec: "raw", bytes: ownBytes(bytes) };
   if (bytes.length >= threadFromBytes)
     return smallerOf(bytes, await compress(bytes).catch(() => bytes));
   // Lets the caller continue first. The bytes need not be compressed before the turn ends.
-  await pacer.passLater(bytes.length);
+  await pacer.passLater(bytes.length, session);
   return smallerOf(bytes, zstdCompressSync(bytes));
 }
 

@@ -42,6 +42,18 @@ test("ten thousand pieces of work that wait are no more work than one by one", a
   expect(turns.at(-1)).toBe(99);
 });
 
+test("lanes take turns: the work of one does not wait for all the work of another", async () => {
+  const { passLater } = createPacer({ costPerTurn: 8 });
+  const order: string[] = [];
+  const work = (name: string, lane: string): Promise<unknown> =>
+    passLater(4, lane).then(() => order.push(name));
+  const many = Array.from({ length: 100 }, (_, at) => work(`long ${at}`, "long"));
+  await work("short", "short");
+  expect(order).toEqual(["long 0", "short"]);
+  await Promise.all(many);
+  expect(order.slice(2)).toEqual(Array.from({ length: 99 }, (_, at) => `long ${at + 1}`));
+});
+
 test("says when no more work may wait", async () => {
   const { hasRoom, passLater } = createPacer({ costPerTurn: 8, backlogMax: 10 });
   expect(hasRoom(10)).toBe(true);

@@ -8,8 +8,11 @@ export interface Pacer {
    * about `costPerTurn` in each turn of the event loop.
    */
   pass(cost: number): Promise<void> | undefined;
-  /** Like `pass`, but the work never starts before the next turn, so that the caller can go on first. */
-  passLater(cost: number): Promise<void>;
+  /**
+   * Like `pass`, but the work never starts before the next turn, so that the caller can go on first. Lanes take turns, so the work
+   * of one does not wait until all the work of another is done.
+   */
+  passLater(cost: number, lane?: string): Promise<void>;
 }
 
 export interface PacerOptions {
@@ -19,11 +22,23 @@ export interface PacerOptions {
   readonly backlogMax?: number;
 }
 
+interface Work {
+  readonly cost: number;
+  readonly go: () => void;
+}
+
+/** The work of one lane, in order. The first `begun` pieces of it have begun. */
+interface Lane {
+  readonly works: Work[];
+  begun: number;
+}
+
 export function createPacer({
   costPerTurn,
   backlogMax = Number.POSITIVE_INFINITY,
 }: PacerOptions): Pacer {
-  let waiting: { readonly cost: number; readonly go: () => void }[] = [];
+  /** What waits, by lane. The lane whose turn it is comes first. */
+  const lanes = new Map<string, Lane>();
   let backlog = 0;
   let spent = 0;
   let isScheduled = false;
@@ -34,31 +49,41 @@ export function createPacer({
     isScheduled = true;
     setImmediate(startTurn);
   };
+  /** The next piece of work, if this turn has time for it. Its lane goes to the end. */
+  const next = (): Work | undefined => {
+    const [[name, lane] = []] = lanes;
+    const work = lane?.works[lane.begun];
+    if (name === undefined || lane === undefined || work === undefined || !isFree(work.cost))
+      return undefined;
+    lane.begun++;
+    lanes.delete(name);
+    if (lane.begun < lane.works.length) lanes.set(name, lane);
+    return work;
+  };
   const startTurn = (): void => {
     isScheduled = false;
     spent = 0;
-    let count = 0;
-    for (const { cost } of waiting) {
-      if (!isFree(cost)) break;
-      spent += cost;
-      backlog -= cost;
-      count++;
+    const begun: Work[] = [];
+    for (let work = next(); work !== undefined; work = next()) {
+      spent += work.cost;
+      backlog -= work.cost;
+      begun.push(work);
     }
-    if (count === 0) return;
+    if (begun.length === 0) return;
     schedule();
-    const begun = waiting.slice(0, count);
-    waiting = waiting.slice(count);
     for (const { go } of begun) go();
   };
-  const wait = (cost: number): Promise<void> => {
+  const wait = (cost: number, name = ""): Promise<void> => {
     backlog += cost;
     schedule();
-    return new Promise((go) => waiting.push({ cost, go }));
+    const lane = lanes.get(name) ?? { works: [], begun: 0 };
+    lanes.set(name, lane);
+    return new Promise((go) => lane.works.push({ cost, go }));
   };
   return {
     hasRoom: (cost) => backlog + cost <= backlogMax,
     pass: (cost) => {
-      if (waiting.length > 0 || !isFree(cost)) return wait(cost);
+      if (lanes.size > 0 || !isFree(cost)) return wait(cost);
       spent += cost;
       schedule();
       return undefined;

@@ -37,8 +37,15 @@ interface SeeingWorld {
   readonly hasArchive?: boolean;
 }
 
-/** The newest reading of each draft. The strategies of a chain often read the same view, one after the other. */
-const lastRead = new WeakMap<Draft, { readonly sized: Sized; readonly input: StrategyInput }>();
+/** What was read of each view, and what else it depends on. The strategies of a chain read the same view, one after the other. */
+const read = new WeakMap<
+  Sized,
+  Pick<Draft, "log"> & {
+    readonly tags: unknown;
+    readonly summary: unknown;
+    readonly input: StrategyInput;
+  }
+>();
 
 /**
  * The messages that the model would see, in neutral form. Plimsoll's own texts are left out. A notice inside a message must not
@@ -49,10 +56,13 @@ export async function readVisible(
   draft: Draft,
   sized: Sized,
 ): Promise<StrategyInput> {
-  const known = lastRead.get(draft);
-  if (known?.sized === sized) return known.input;
+  const { log, branch } = draft;
+  const { tags } = log.memory;
+  const { summary } = branch.memory;
+  const known = read.get(sized);
+  if (known?.log === log && known.tags === tags && known.summary === summary) return known.input;
   const input = await readAnew(world, draft, sized);
-  lastRead.set(draft, { sized, input });
+  read.set(sized, { log, tags, summary, input });
   return input;
 }
 

@@ -46,7 +46,7 @@ function viewWith(text: string): View {
 }
 
 const renderings: readonly Rendering[] = [
-  { wire: wires["openai-chat"], ownTextPlacement: "between" as never },
+  { wire: wires["openai-chat"], ownTextPlacement: wires["openai-chat"].edit.ownTextPlacement },
   { wire: wires.anthropic, ownTextPlacement: wires.anthropic.edit.ownTextPlacement },
 ];
 

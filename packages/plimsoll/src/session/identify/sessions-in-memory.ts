@@ -106,10 +106,14 @@ export function createSessionShelf(limits: ShelfLimits): SessionShelf {
   const isFull = (): boolean =>
     entries.size > limits.maxSessions || index.size > limits.maxKeys || bytes > limits.maxBytes;
   /** Drops sessions a moment later, because a caller that has just received a session needs time to mark it as busy. */
+  let isLettingGo = false;
   const letGoSoon = (): void => {
-    if (isFull()) setImmediate(letGo);
+    if (isLettingGo || !isFull()) return;
+    isLettingGo = true;
+    setImmediate(letGo);
   };
   const letGo = (): void => {
+    isLettingGo = false;
     for (const [id, entry] of entries) {
       if (!isFull()) return;
       if (!isBusy(entry.log)) remove(id, entry);

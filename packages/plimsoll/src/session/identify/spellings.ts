@@ -31,7 +31,7 @@ export function keepSpellings(
     log.worded.add(seq);
     noteWords(log, seq, messages[index]?.marks);
     log.unsaved.push(
-      packBody(sent).then((body): Write => {
+      packBody(sent, session).then((body): Write => {
         return { kind: "wording", session, seq, hash, bytes: sent.length, body };
       }),
     );

@@ -104,7 +104,7 @@ async function messageWrite(
   node: NodeRecord,
   bytes: Uint8Array,
 ): Promise<Write> {
-  return { kind: "message", session, tenant, node, body: await packBody(bytes) };
+  return { kind: "message", session, tenant, node, body: await packBody(bytes, session) };
 }
 
 function noteTags(

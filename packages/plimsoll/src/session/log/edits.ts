@@ -87,7 +87,7 @@ export async function commitEdits(
       seq,
       hash,
       bytes: bytes.length,
-      body: await packBody(bytes),
+      body: await packBody(bytes, session),
     }),
   );
   const writes: readonly Write[] = [

@@ -244,12 +244,12 @@ async function messageWrite(
   { talk: _, ...node }: NodeRecord,
   bytes: Uint8Array,
 ): Promise<Write> {
-  const body = await packBody(bytes);
+  const body = await packBody(bytes, place.session);
   return { kind: "message", ...place, node: { ...node, branch: main }, body };
 }
 
 async function spellingWrite(session: string, seq: number, bytes: Uint8Array): Promise<Write> {
-  const body = await packBody(bytes);
+  const body = await packBody(bytes, session);
   return { kind: "wording", session, seq, hash: sha256(bytes), bytes: bytes.length, body };
 }
 

@@ -431,7 +431,7 @@ function headWrites(log: SessionLog, hash: string, bytes: Uint8Array): readonly 
         kind: "block",
         session,
         id: block.id,
-        body: await packBody(block.bytes),
+        body: await packBody(block.bytes, session),
       }),
     ),
     Promise.resolve({ kind: "head", session, hash, blocks: joinIds(blocks) }),
