@@ -29,19 +29,27 @@ export function farMessages(
   { headLength, roomTokens, reach }: FarTask,
 ): Uint8Array {
   const { messages, units } = conversation;
-  const { isFixed, isLoopStart, holdsUnknown } = fixedUnits(conversation);
+  const mayBeFar = farFor(conversation, headLength);
   const isFar = new Uint8Array(messages.length);
   let left = Math.max(roomTokens * reach.timesRoom, reach.tokens);
-  for (const [unit, { first, last, isExchange, priority }] of [...units.entries()].toReversed()) {
-    const own = messages.slice(first, last + 1);
-    const isBeyond = left <= 0;
+  for (const [unit, { first, last }] of [...units.entries()].toReversed()) {
+    if (left <= 0 && mayBeFar(unit)) isFar.fill(1, first, last + 1);
     // A unit can take no more than the room. So a giant one does not put all others out of reach.
-    left -= Math.min(roomTokens, tokensOf(own));
-    if (!isBeyond || first < headLength || !isExchange || priority === 1) continue;
-    const mustBeRead = isFixed(unit) || isLoopStart(unit) || holdsUnknown(unit);
-    if (!mustBeRead && own.every(mayGo)) isFar.fill(1, first, last + 1);
+    left -= Math.min(roomTokens, tokensOf(messages.slice(first, last + 1)));
   }
   return isFar;
+}
+
+/** Tells which units need not be read if they are old. */
+function farFor(conversation: VisibleConversation, headLength: number): (unit: number) => boolean {
+  const { messages, units } = conversation;
+  const { isFixed, isLoopStart, holdsUnknown } = fixedUnits(conversation);
+  return (unit) => {
+    const { first = 0, last = -1, isExchange, priority } = units[unit] ?? {};
+    if (first < headLength || isExchange !== true || priority === 1) return false;
+    if (isFixed(unit) || isLoopStart(unit) || holdsUnknown(unit)) return false;
+    return messages.slice(first, last + 1).every(mayGo);
+  };
 }
 
 function tokensOf(messages: readonly VisibleMessage[]): number {
