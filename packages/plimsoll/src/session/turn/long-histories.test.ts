@@ -46,7 +46,7 @@ function talk(count: number, from = count): readonly object[] {
 }
 
 test("while a long history is added in steps, no other request sees half of it", async () => {
-  for (const delay of [0, 1, 2, 3, 5, 8, 13]) {
+  for (const delay of [1, 3, 8]) {
     const engine = await engineWith(900_000);
     const named = { hints: { clientKey: "k" } };
     const first = await ask(engine, talk(1), named);
@@ -90,7 +90,7 @@ function step(at: number, lines: number): readonly object[] {
   ];
 }
 
-test.each([60, 4_000, 9_000])(
+test.each([4_000, 9_000])(
   "one question and hundreds of steps with thinking: the first step, of %d lines, leaves room for the others",
   async (lines) => {
     const engine = await engineWith(60_000);
