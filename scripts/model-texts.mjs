@@ -162,7 +162,7 @@ const chapters = {
       moreRules: [[2]],
       changedMany: [
         ["edited", "14 files under src/", { first: 12, last: 40 }],
-        ["removed", "files with 2 commands", { first: 12, last: 40 }],
+        ["removed", "files by running 2 commands", { first: 12, last: 40 }],
       ],
       changedFiles: [[14, "src/"]],
       commands: [[3]],
@@ -171,7 +171,7 @@ const chapters = {
       manyChanges: [[9]],
       moreChanges: [[3]],
       earlierRequests: [[14, 2, 80]],
-      failedCall: [["`npm test`"]],
+      failedCall: [["`npm test`", "2 failed"]],
       refusedCall: [["`git commit -m fix`"]],
       moreCalls: [[7]],
     },

@@ -28,8 +28,8 @@ export interface OwnLimits {
   /** Limit for the agent or for the type of model. If it is set, compaction starts at the warning threshold. */
   readonly agentLimit?: number;
   /**
-   * Whether the limit is exactly the window minus the buffer minus the answer's length, and whatever is still over it after all
-   * compactions is the final turn.
+   * True if the limit is exactly the window minus the buffer minus the answer's length. A request that is still over this limit
+   * after all compactions is then the final turn.
    */
   readonly isStrict?: true;
   /** Priority 1 is the highest. It raises the agent's limit by a fifth, but never above the window. */
@@ -74,7 +74,7 @@ const priorityBonus = 1.2;
  * budget, the smaller of the two amounts applies.
  */
 const room = { ofWindow: 0.5, ofBudget: 0.25 };
-/** Share of the usual room for tools that is left beside a large system prompt. */
+/** However large the system prompt is, tools get at least this share of their usual room. */
 const leastToolRoom = 0.25;
 /** A budget is raised to this many times the size of the preamble, so that at least half of it is left for the conversation. */
 const preamblesInBudget = 2;
@@ -131,7 +131,7 @@ export function toolTokensInBudget(
   return Math.min(usualTokens, Math.max(beside, Math.floor(usualTokens * leastToolRoom)));
 }
 
-/** The limit that the window alone would give. Undefined if no own limit is lower than that. */
+/** The limit that the window alone would give. Undefined if `limit` is not lower than that. */
 export function windowLimitOf(
   target: GuardTarget,
   limit: number,

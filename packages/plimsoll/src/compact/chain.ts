@@ -208,7 +208,7 @@ function tighterRecent(
   };
 }
 
-/** A ratio of 1 stays 1, because it means that such content is kept word for word. */
+/** A ratio of 1 stays 1, because content with this ratio is kept word for word. */
 function tighterRatios(
   { compress_ratios, ...rest }: ContentTypeChunkingSettings,
   round: number,

@@ -44,7 +44,7 @@ export const breakingStrategy = z.strictObject({
       keep: z
         .enum(["fit", "none", "lastTwo", "half", "quarter"])
         .describe(
-          "`fit`: removes the oldest units until the rest fits. The other values cut the middle once, and more only if the rest is still over the limit. Of the middle, `none` keeps nothing, `lastTwo` the last two units, `half` a half, and `quarter` a quarter. The first question with its answer, and everything since the user's last words, always stay. Default: `fit`.",
+          "`fit`: removes the oldest units until the rest fits. The other values cut the middle once. They cut again only if the rest is still over the limit. Of the middle, `none` keeps nothing, `lastTwo` the last two units, `half` a half, and `quarter` a quarter. The first question with its answer, and everything since the user's last words, always stay. Default: `fit`.",
         )
         .optional(),
       last_resort: z
@@ -59,12 +59,12 @@ export const breakingStrategy = z.strictObject({
   all_p1: z
     .enum(["as_usual", "protect"])
     .describe(
-      "What happens if everything after the user's first message has priority 1. `as_usual` (default): Plimsoll compacts as if it had priority 2. `protect`: it keeps priority 1, so strategies take it out only as far as the limit demands, and truncation does the rest.",
+      "What happens if everything after the user's first message has priority 1. `as_usual` (default): Plimsoll treats these messages as if they had priority 2. `protect`: they keep priority 1. Strategies take out no more of them than the limit demands, and truncation does the rest.",
     )
     .optional(),
   coherence: share
     .describe(
-      "Share of the references in an excerpt that the view should explain. A reference is a mention of something that an earlier message named. If too few are explained, the story says in which message names came up first. This takes up to a tenth of the room. 0 turns it off. Default: 0.85 for agents and models with a limit in `context_config`, otherwise 0.",
+      "Which share of an excerpt's references the view should explain. A reference is a mention of something that an earlier message named. If the view explains too few, the story lists unexplained names, each with the message in which it first appeared. The list takes up to a tenth of the room. 0 turns it off. Default: 0.85 for agents and models with a limit in `context_config`, otherwise 0.",
     )
     .optional(),
   summarize_old: z

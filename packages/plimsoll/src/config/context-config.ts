@@ -86,7 +86,7 @@ export const contextConfig = z.strictObject({
       upstream: z
         .enum(["auto", "always", "never"])
         .describe(
-          "Whether the proxy asks a provider again that answers 429 or 5xx, before the client sees anything. It uses the policy `default`, and waits as long as the provider says (`retry-after`), up to the maximum. `auto`: only for clients that do not try again themselves, because two retry loops multiply. Default: `auto` if you set a policy `default`, otherwise `never`.",
+          "Whether the proxy tries again if a provider answers 429 or 5xx, before the client sees anything. It uses the policy `default`, and waits as long as the provider says (`retry-after`), up to the maximum. `auto`: only for clients that do not try again themselves, because two retry loops multiply. Default: `auto` if you set a policy `default`, otherwise `never`.",
         )
         .optional(),
     })

@@ -12,7 +12,7 @@ export const prompt = z.strictObject({
   cache_marks: z
     .enum(["task", "sections"])
     .describe(
-      "Which places get the provider's cache marks, beside the end of the conversation. `task` (default): the last of the sections `base`, `rules` and `memories`, then the user's first message, then the other sections. `sections`: each of these three sections comes first.",
+      "The order in which places get cache marks, of which a provider allows only a few. The end of the conversation always comes first. `task` (default): then the last of the sections `base`, `rules` and `memories`, then the user's first message, then the others of these sections. `sections`: then all three sections, then the user's first message.",
     )
     .optional(),
 });

@@ -13,7 +13,7 @@ const schemaFactor = z
   .min(0.5)
   .max(4)
   .describe(
-    "Factor for tool schemas: tokens per token of the schema's JSON text, whatever the tokenizer. Default: 1.",
+    "Plimsoll counts the tokens of a tool schema's JSON text and multiplies them by this factor, whatever the tokenizer. Default: 1.",
   );
 
 /** The settings of each level: agent, model, provider, defaults (config/levels.ts). */
@@ -61,7 +61,7 @@ const limitSettings = {
   tokenizer: z
     .string()
     .describe(
-      "The tokenizer to count with, such as `tiktoken:o200k_base`, `anthropic`, `gemini`, `hf:FILE` (needs the optional package `@huggingface/tokenizers`) or `estimate`. With `max:` in front, such as `max:tiktoken:o200k_base`, a text counts at least one token for four characters.",
+      "The tokenizer to count with, such as `tiktoken:o200k_base`, `anthropic`, `gemini`, `hf:FILE` (needs the optional package `@huggingface/tokenizers`) or `estimate`. With `max:` in front, as in `max:tiktoken:o200k_base`, Plimsoll counts at least one token for every four characters of a text.",
     )
     .optional(),
 };
@@ -99,18 +99,18 @@ export const provider = z.strictObject({
     .string()
     .regex(/^[A-Z][A-Z0-9_]*$/)
     .describe(
-      "Name of the environment variable with your key for this provider. Never the key itself. With it, the service may send requests here that their own provider could not answer (`targets`). Clients' own requests still use the clients' keys.",
+      "Name of the environment variable with your key for this provider. Never the key itself. If it is set, the service may send this provider requests that another provider could not answer (`targets`). Clients' own requests still use the clients' keys.",
     )
     .optional(),
   maxUsdPerDay: usd
     .describe(
-      `Maximum cost per day in US dollars, for each tenant, of requests that are sent with \`apiKeyEnv\`. Default: ${usualUsdPerDay}. A model whose price is not known gets none.`,
+      `Maximum cost per day in US dollars, for each tenant, of requests that are sent with \`apiKeyEnv\`. Default: ${usualUsdPerDay}. If Plimsoll does not know a model's price, it sends that model no such request.`,
     )
     .optional(),
   api: z
     .enum(["chat", "responses"])
     .describe(
-      "The API of an OpenAI provider for requests that their own provider could not answer. Default: `responses` for clients that use it, otherwise `chat`.",
+      "Only for OpenAI providers: the API for requests that come here because another provider could not answer them. Default: `responses` for clients that use it, otherwise `chat`.",
     )
     .optional(),
   native_tool_deferral: z

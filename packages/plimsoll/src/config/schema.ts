@@ -58,7 +58,7 @@ export const configSchema = z.strictObject({
     .optional(),
   retention: retention
     .describe(
-      "Which sessions the service deletes by itself, when it starts and then every hour. It never deletes a session that has a pin, that is in use or was used within the last hour, nor the newest one. Default: none.",
+      "Which sessions the service deletes by itself, when it starts and then every hour. It never deletes the newest session, a session with a pin, or a session that is in use or was used within the last hour. Default: none.",
     )
     .optional(),
   providers: z
@@ -106,7 +106,7 @@ export const configSchema = z.strictObject({
   agents: z
     .record(z.string(), z.strictObject(levelSettings))
     .describe(
-      "Settings for single agents, by the name that they have in requests (`x-plimsoll-agent`) or in the library. They win over those of a model, those over a provider's, and those over `defaults`.",
+      "Settings for single agents, by the name that they have in requests (`x-plimsoll-agent`) or in the library. An agent's setting wins over the model's, the model's over the provider's, and the provider's over `defaults`.",
     )
     .optional(),
   agent: z
@@ -114,7 +114,7 @@ export const configSchema = z.strictObject({
       context_budget: z
         .union([z.number().int().positive(wrongBudget), z.enum(["auto", "window"])], wrongBudget)
         .describe(
-          "Maximum size of every request in tokens. `auto` (default): for known windows of 400,000 tokens and more, the model's price step, or 200,000 if it has none; for smaller windows, the whole window (decisions/0016). `window`: the whole window.",
+          "Maximum size of every request in tokens. `auto` (default): the whole window, if it is unknown or has fewer than 400,000 tokens. For other windows, the size above which the model costs more per token, or 200,000 if Plimsoll knows no such size (decisions/0016). `window`: the whole window.",
         )
         .optional(),
       max_output_tokens: tokens.describe("Tokens reserved for an answer.").optional(),
@@ -160,7 +160,7 @@ export const configSchema = z.strictObject({
       strict_limit: z
         .boolean()
         .describe(
-          "Whether the limit is always the window minus the buffer minus the answer's length, and a request that no compaction brings below it is sent as the final turn. Default: false. The limit then gives way to a large system prompt, and at most a quarter of the window is kept for the answer.",
+          "`true`: the limit is always the window minus the buffer minus the answer's length. If no compaction brings a request below the limit, Plimsoll sends it as the final turn. `false` (default): if the system prompt is large, Plimsoll raises the limit, and it keeps at most a quarter of the window for the answer.",
         )
         .optional(),
       over_window: z

@@ -43,7 +43,7 @@ export function splitUnits(
   return allAtOnce(unitsInSteps(messages, areas, tags));
 }
 
-/** About as many lines could be read in the time that one unit takes, whatever its length. */
+/** One unit, however long it is, takes about as much time as reading this many lines. */
 const costOfUnit = 16;
 
 export function* unitsInSteps(

@@ -408,7 +408,7 @@ export interface TalkQuery {
   readonly tenant: string;
   readonly wire: string;
   readonly talks: readonly string[];
-  /** Maximum number of matches for each talk. */
+  /** Maximum number of matches for each of the hashes in `talks`. */
   readonly limit: number;
 }
 

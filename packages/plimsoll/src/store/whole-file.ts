@@ -60,7 +60,7 @@ function sync(path: string, flags: string): void {
   }
 }
 
-/** Removes temporary files that interrupted starts have left behind, for files with these names. */
+/** An interrupted process leaves temporary files behind. This removes those that were to become a file that `isOurs` accepts. */
 export function removeLeftovers(folder: string, isOurs: (name: string) => boolean): void {
   for (const name of readdirSync(folder)) {
     const pid = Number(temporary.exec(name)?.[1]);

@@ -116,7 +116,7 @@ export const answerTexts = {
   unknownFailure: "something went wrong.",
   tooManyCalls: (max: number): string =>
     `Plimsoll answers at most ${max} lookups at once. Ask for the rest in your next turn.`,
-  nothingRemoved: "Nothing was removed: the conversation is short, or the rest of it has to stay.",
+  nothingRemoved: "Nothing was removed: the conversation is short, or all of it has to stay.",
   compacted: (figures: CompactedFigures): string => {
     const { tokensBefore, tokensAfter, messagesBefore, messagesAfter, strategies } = figures;
     return `Compacted: ${tokensBefore} → ${tokensAfter} tokens, ${messagesBefore} → ${messagesAfter} messages in the window (${strategies.join(", ")}). Everything can still be read by its handle.`;
@@ -245,8 +245,8 @@ function wholeMessages(handle: string): string {
 }
 
 /**
- * The first sentence after the head of a view with an excerpt, which also cuts inside messages. The caller adds the brackets.
- * `handle` is empty if there is no archive, and `readResult` is undefined if the model has no tool that can read a handle.
+ * The first sentence after the head, if the view has an excerpt. An excerpt also cuts inside messages. The caller adds the
+ * brackets. `handle` is empty if there is no archive, and `readResult` is undefined if the model has no tool that can read a handle.
  * "brief" is the shortest wording. "with a story" is for a notice with the lines of a story after it.
  */
 export function excerptNotice(
@@ -311,7 +311,7 @@ export const storyTexts = {
     `${counted(count, "file")}${folder === "" ? "" : ` under ${folder}`}`,
   commands: (count: number): string => counted(count, "command"),
   /** What commands such as \`rm *.log\` changed. Nobody counted the files. */
-  filesByCommands: (count: number): string => `files with ${counted(count, "command")}`,
+  filesByCommands: (count: number): string => `files by running ${counted(count, "command")}`,
   packages: (count: number): string => counted(count, "package"),
   manyChanges: (count: number): string => counted(count, "change"),
   /** Names that the view uses, and that this message introduced. */
@@ -483,7 +483,7 @@ export const storyWriterTexts = {
 - Open: repeat every line, and add after it why it failed or what is missing. Add a line "- #52 to do: …" for a task that is not done, in the words of the user or the agent who named it. Repeat such lines of an older story if the task is still not done.
 #12 is the number of a message. Use only numbers that you were given. Quote paths, commands, figures, ids and error messages as they are. Invent nothing, and leave out nothing of the draft.`,
   earlier:
-    'The story of still older messages. It stays as it is. So repeat nothing of it, except lines such as "- #52 to do: …":',
+    'The story of still older messages. It stays as it is. Do not repeat it, except for lines such as "- #52 to do: …":',
   draft: "The draft:",
   earlierFence: "story of older messages",
   draftFence: "draft of the story",

@@ -91,8 +91,8 @@ export async function runCompactJsonl(
 }
 
 /**
- * The texts of a message whose tokens the case files count: its text, and then its calls. A line feed comes before each call, and
- * the arguments are on separate lines.
+ * The parts of a message that count in the token figures of a case: its text, and then its calls. A line feed comes before each
+ * call, and the arguments are on separate lines.
  */
 export function countedTexts(message: Message): readonly string[] {
   const isBareCall = message.parts[0]?.kind === "tool-call";

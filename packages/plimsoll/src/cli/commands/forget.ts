@@ -117,7 +117,7 @@ async function isConfirmed(sum: HoldingSum): Promise<boolean> {
   if (process.stdin.isTTY !== true || process.stderr.isTTY !== true)
     throw new PlimsollError(
       "USAGE",
-      `This would delete ${holdingWords(sum)} for good. Without a terminal to ask on, add --yes.`,
+      `This would delete ${holdingWords(sum)} for good. There is no terminal to ask you on, so add --yes.`,
     );
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   try {

@@ -237,7 +237,7 @@ async function chooseWithin(choice: Choice, task: ExcerptTask): Promise<Excerpt>
   return isDone ? made : withoutDigest(made, scales);
 }
 
-/** If nothing that is left adds anything, but the view would have fewer tokens than the goal allows, the newest units stay. */
+/** If no other piece adds anything, and the view is still smaller than the goal's floor, the newest units stay. */
 function fillOrDrop(
   choice: Choice,
   left: number,

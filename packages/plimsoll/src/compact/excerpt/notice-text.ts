@@ -68,7 +68,7 @@ export function digestOf(
           freeTokens: free,
         },
         rules: missingRules(rules, rendered),
-        // Rules and changes may take twice as much.
+        // The rules and changes of the story may take twice this number.
         tokens: Math.min(room.tokens * storyShare, free / 2),
         count: estimateTokens,
         earlier,

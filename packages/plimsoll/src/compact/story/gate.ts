@@ -220,7 +220,7 @@ function isLost(item: Item, given: readonly Item[]): boolean {
   }
 }
 
-/** The objects of a line of changes: `wrote src/a.ts (#2), src/b.ts (#4, #6)`. */
+/** The things that a line of changes names, such as the two files in `wrote src/a.ts (#2), src/b.ts (#4, #6)`. */
 function objectsIn(line: string): readonly string[] {
   const objects = line.split(/ \(#[^)]*\)(?:, |$)/).filter((object) => object !== "");
   return objects.map((object, index) => (index === 0 ? object.replace(/^\S+ /, "") : object));

@@ -242,8 +242,8 @@ function factClassOf({ section, text, count = 1 }: Item): {
 }
 
 /**
- * Keeps each text only once: in Rules if it is there, otherwise in the first section that contains it. It keeps its newest
- * source.
+ * Keeps each text only once: in Rules if it is there, otherwise in the first section that contains it. The text is kept with the
+ * number of its newest source.
  */
 function distinctCandidates(candidates: readonly Candidate[]): readonly Candidate[] {
   const place = ({ item }: Candidate): number =>
@@ -360,7 +360,7 @@ function byWorth(candidates: readonly Priced[]): readonly Priced[] {
   return candidates.toSorted((one, other) => worthOf(other) - worthOf(one));
 }
 
-/** True if another item may contain the whole text: names, and other sentences of a request. */
+/** True for names and for plain statements: another item may already contain their whole text. */
 function mayRepeat({ item: { section } }: Candidate): boolean {
   return section === "Files" || section === "Numbers" || section === "Said";
 }

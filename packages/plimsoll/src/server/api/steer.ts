@@ -46,7 +46,7 @@ const pinWish = z
       release === undefined
         ? first !== undefined
         : first === undefined && last === undefined && on === undefined,
-    "To pin messages, send `first`, and `last` and `branch` if you like. To release a pin, send only `release`.",
+    "To pin messages, send `first`. `last` and `branch` are optional. To release a pin, send only `release`.",
   );
 
 const afresh = z.strictObject({

@@ -135,7 +135,7 @@ const figures = {
   },
   overflows: {
     kind: "counter",
-    help: "Requests that a provider found too long, by whether Plimsoll sent a smaller one instead.",
+    help: "Requests that a provider found too long. The label says whether Plimsoll then sent a smaller one.",
     prometheus: "plimsoll_overflows_total",
     labels: ["retried"],
   },

@@ -207,7 +207,8 @@ function summaryOf({ view }: Sized): Pick<VisibleConversation, "summary"> {
 }
 
 /**
- * A stored conversation is read without its tools. If the client has tools, Plimsoll assumes that the list also contains its own.
+ * A stored conversation is read without its tools. If the client has tools, Plimsoll assumes that Plimsoll's own tools are in the
+ * list too.
  */
 function ownToolsOf(draft: Draft, { tools }: Sized): Pick<VisibleConversation, "ownTools"> {
   const offer = offerIn(draft);

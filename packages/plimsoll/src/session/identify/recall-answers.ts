@@ -59,7 +59,7 @@ function noteWording(
   }
 }
 
-/** Whether this parent has several answers, which only their words can distinguish. */
+/** Whether this parent has several answers. Only their words can then tell them apart. */
 function hasRivals({ answersBelow }: SessionLog, parent: number | null): boolean {
   return (answersBelow.get(parent ?? 0)?.length ?? 0) > 1;
 }

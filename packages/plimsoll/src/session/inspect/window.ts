@@ -114,7 +114,7 @@ function toSize({ picture, place }: Drawn, measured: Drawn): WindowPicture {
   };
 }
 
-/** Rounds the end of each segment, not its length, so that no rounding adds up. */
+/** Rounds the end of each segment, not its length, so that rounding errors do not add up. */
 function scaledUnits(units: readonly WindowUnit[], factor: number): readonly WindowUnit[] {
   if (factor === 1) return units;
   let counted = 0;

@@ -75,8 +75,8 @@ export interface TurnBudget {
   /** Call this when the model has answered. The provider's count of the request then replaces the estimate. */
   answered(answer: BudgetedAnswer): void;
   /**
-   * Call this when the view has become shorter, by this many tokens before calibration. Results get more room only if the limit is
-   * strict. Otherwise their room does not depend on older content.
+   * Call this after the view has become shorter. `tokens`: how many tokens were saved, before calibration. Results get more room
+   * only if the limit is strict. Otherwise their room does not depend on older content.
    */
   freed(tokens: number): void;
   /** Tokens taken by the answer and by results since the turn was sent, in the provider's tokens. */

@@ -99,7 +99,7 @@ export interface SaveState {
   /** The queue in which the commits of this session run one after the other. */
   readonly commits: Queue;
   isSaving: boolean;
-  /** Whether this log was given up because it no longer matches the store. The session is then read from the store again. */
+  /** True if the log no longer matches the store, so Plimsoll has abandoned it. The session is then read from the store again. */
   isAbandoned: boolean;
 }
 

@@ -34,7 +34,7 @@ export interface MendWorld {
   readonly now: () => number;
   /** Locks the database file while it is replaced. Returns undefined if another process is using the file. */
   readonly lockFile: () => { release(): void } | undefined;
-  /** Removes sessions from memory that no longer match the store. */
+  /** Removes from memory the sessions that no longer match the store. */
   readonly forget: (sessions: readonly string[]) => void;
 }
 

@@ -147,7 +147,8 @@ async function flush(log: SessionLog, world: SaverWorld): Promise<Saved> {
   try {
     const writes = await Promise.all(batch);
     // The session may have been deleted while its messages were being packed.
-    if (log.isAbandoned) throw new Error("The log was given up.");
+    if (log.isAbandoned)
+      throw new Error("Plimsoll has abandoned this log, because it no longer matches the store.");
     const receipt = await world.store.commit([...frame, ...writes]);
     world.health.clear("commit");
     for (const emitted of eventsOf(writes, receipt.events)) world.bus.emit(emitted);

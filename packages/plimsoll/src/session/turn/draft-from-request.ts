@@ -261,7 +261,8 @@ function withTaken(target: Target, { memory: { taken } }: Pick<SessionLog, "memo
  * was not loaded, because Plimsoll must not send something else in its place.
  */
 function asElement(wire: Wire, bytes: Uint8Array): Uint8Array {
-  if (bytes.length === 0) throw new Error("A message that the provider stores was not loaded.");
+  if (bytes.length === 0)
+    throw new Error("Plimsoll has not loaded a message that is stored at the provider.");
   return bytes[0] === quote
     ? new TextEncoder().encode(
         JSON.stringify(wire.messages.asMessage(parseJson(bytes, { start: 0, end: bytes.length }))),

@@ -149,7 +149,7 @@ function isSilent(parts: readonly JsonValue[]): boolean {
   );
 }
 
-/** The piece with other parts in its first candidate. */
+/** A copy of the piece. Its first candidate has the given parts instead of its own. */
 function withParts(piece: JsonObject, parts: readonly JsonValue[]): JsonObject {
   const [first, ...others] = listOf(piece["candidates"]);
   if (!isObject(first)) return piece;

@@ -112,7 +112,7 @@ export function withSystemFirst(
   return { system: texts.filter((text) => text !== ""), rest };
 }
 
-/** Some models continue a beginning of the answer, and others answer to it. */
+/** If a request ends with the beginning of an answer, some models continue it, and others reply to it. */
 export function checkEnd(messages: readonly Message[], losses: Losses): void {
   if (messages.at(-1)?.role === "assistant")
     losses.refuse("the client has written the beginning of the answer itself");

@@ -136,7 +136,7 @@ function nextTrial(little: Trial, much: Trial | undefined, goal: number): number
  * protected.
  */
 const protectedFrom = [0, 0.35, 0.7, 2] as const;
-/** While lines that matter are protected, a result of up to this many times the goal is accepted. */
+/** As long as important lines are protected, a result may have up to this many times the tokens of the goal. */
 const worthMore = 1.15;
 
 function weightsIn(lines: LineIndex, options: CutOptions): Float64Array | undefined {

@@ -56,7 +56,7 @@ export function parseCode(language: string, text: string): SyntaxNode | undefine
 }
 
 const errors = { rule: { kind: "ERROR" } };
-/** Matches leaves without text, which the parser inserted. This form of the rule takes linear time at any depth. */
+/** Matches the empty leaves that the parser inserted. This form of the rule takes linear time at any depth. */
 const missing = { rule: { all: [{ not: { has: { not: { kind: "ERROR" } } } }, { regex: "^$" }] } };
 
 export type Cleanness = "clean" | "broken";
