@@ -208,6 +208,33 @@ const seen: Readonly<Record<string, readonly (readonly [file: string, title: str
   "`CompactContextTool` … Available in all modes": [
     ["test/engine/document-texts.test.ts", "[Context: 83% used. You can call compact_context …]"],
   ],
+  "Matched tools promoted to active set for current turn": [
+    [
+      "test/engine/document-c-tools.test.ts",
+      "with tool_deferral: each_turn, a found tool that was not called is deferred in the next turn",
+    ],
+    [
+      "test/engine/document-c-tools.test.ts",
+      "by default it stays, so that the provider's cache stays valid",
+    ],
+  ],
+  "Within category: LRU — least recently used deferred first": [
+    [
+      "test/engine/document-c-tools.test.ts",
+      "with tool_deferral: each_turn, a tool that was called takes the place of one that was not",
+    ],
+    [
+      "test/engine/document-c-tools.test.ts",
+      "with tool_deferral: each_turn, tools may take the whole threshold",
+    ],
+  ],
+  "System note when tools are deferred": [
+    [
+      "test/engine/document-c-tools.test.ts",
+      "with deferral_note: in_conversation, the note is in the conversation",
+    ],
+    ["test/engine/document-c-tools.test.ts", "by default it is in the description of tool_search"],
+  ],
   "`/compact` Command": [
     [
       "test/engine/compact-at-any-fill.test.ts",

@@ -181,6 +181,18 @@ export const configSchema = z.strictObject({
           "What `recall` and `read_result` can find. `conversation` (default): only the conversation of the agent that asks. `session`: every conversation of its session, so that sub-agents can read the main agent's messages.",
         )
         .optional(),
+      tool_deferral: z
+        .enum(["once", "each_turn"])
+        .describe(
+          "When Plimsoll chooses the tools that it defers. `once` (default): when the tools first take too much room. The list then stays the same, so that the provider's cache stays valid, and tools that the model finds join it. `each_turn`: whenever the user begins another turn. The tools that were not called for the longest time are deferred first, and tools that the model found count like all others again. The provider itself then defers no tools.",
+        )
+        .optional(),
+      deferral_note: z
+        .enum(["in_tool_search", "in_conversation"])
+        .describe(
+          "Where Plimsoll tells the model how many tools are deferred. `in_tool_search` (default): in the description of `tool_search`. `in_conversation`: there, and in a note after the last message, whenever Plimsoll chooses the tools.",
+        )
+        .optional(),
       tool_deferral_threshold: share
         .describe(
           `Share of the limit that tools may take before some are deferred. 1 means never. Default: ${usualToolShare}.`,
