@@ -69,7 +69,11 @@ export const breakingStrategy = z.strictObject({
     .optional(),
   summarize_old: z
     .strictObject({
-      old_threshold: share.describe("Share of units that count as old. Default: 0.6.").optional(),
+      old_threshold: share
+        .describe(
+          "Share of all units that count as old. Everything up to the user's first message stays, also if it is among them. Default: 0.6.",
+        )
+        .optional(),
       summary_length: tokens.describe("Length of the summary in tokens. Default: 300.").optional(),
     })
     .describe("Replaces the oldest units with one summary.")
