@@ -138,7 +138,11 @@ const seen: Readonly<Record<string, readonly (readonly [file: string, title: str
     ["test/engine/document-b.test.ts", "with strict_limit, the room is exactly limit − projected"],
     [
       "test/engine/document-b.test.ts",
-      "with strict_limit, a result over what is left exceeds the budget, and the next turn is the final one",
+      "with strict_limit, a reference replaces a result over what is left, and the conversation goes on",
+    ],
+    [
+      "test/engine/document-b.test.ts",
+      "with compaction: by_hand too, it exceeds the budget, and the next turn is the final one",
     ],
   ],
   "When projections exceed limit, guard forces final turn": [

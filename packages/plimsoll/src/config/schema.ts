@@ -137,7 +137,7 @@ export const configSchema = z.strictObject({
       compaction: z
         .enum(["auto", "by_hand"])
         .describe(
-          "When Plimsoll makes a conversation smaller. `auto` (default): when it is due. `by_hand`: only when somebody asks for it (`/compact`, `compact_context`, `reset`, a milestone). A request that does not fit goes to the next provider (`targets`) or is sent as the final turn.",
+          "When Plimsoll makes a conversation smaller. `auto` (default): when it is due. `by_hand`: only when somebody asks for it (`/compact`, `compact_context`, `reset`, a milestone). A request that does not fit goes to the next provider (`targets`) or is sent as the final turn. In the library, a result that does not fit is denied, and no reference replaces it.",
         )
         .optional(),
       warning_note: z
