@@ -133,6 +133,10 @@ const seen: Readonly<Record<string, readonly (readonly [file: string, title: str
   ],
   "`DEFAULT_CONTEXT_WINDOW_TOKENS` … 131,072 (fallback)": [
     ["test/engine/document-b.test.ts", "with defaults.contextWindow, its window is enforced"],
+    [
+      "test/engine/document-b.test.ts",
+      "if an estimate is over it and nothing can be taken out: %s",
+    ],
   ],
   "`tool_preflight` … `toolBudgetExceeded`": [
     ["test/engine/document-b.test.ts", "with strict_limit, the room is exactly limit − projected"],
@@ -247,9 +251,17 @@ const seen: Readonly<Record<string, readonly (readonly [file: string, title: str
   ],
   "before the reference enters the conversation": [
     ["test/guard-settings.test.ts", "a tool result leaves on arrival: %s"],
+    [
+      "test/engine/library-arrival.test.ts",
+      "with %s, a reference replaces the result, and reading it gives its text",
+    ],
   ],
   "all but the **last occurrence** are replaced with a compact notice": [
     ["src/compact/strategies/older-copies.test.ts", "all but the last occurrence are replaced"],
+    [
+      "src/compact/strategies/older-copies.test.ts",
+      "an older copy that the model has not answered yet",
+    ],
     [
       "test/engine/document-e.test.ts",
       "older copies of a file that changed go, and nothing is truncated if that saves 30 %",

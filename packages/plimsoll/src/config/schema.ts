@@ -92,7 +92,7 @@ export const configSchema = z.strictObject({
         .optional(),
       contextWindow: tokens
         .describe(
-          "Size of the window of every model whose window is not known otherwise, in tokens. Default: none. The window of such a model then counts as 131072, and nothing is too long until the provider says so.",
+          "Size of the window of every model whose window is not known otherwise, in tokens. Default: none. The window of such a model then counts as 131072, and nothing is too long until the provider says so. With this key, Plimsoll compacts for this window. As long as the tokens are an estimate, it still sends a request that may fit (see `agent.strict_limit`).",
         )
         .optional(),
       contextWindowBufferTokens: tokens.describe("Tokens kept free, for every model.").optional(),

@@ -47,6 +47,17 @@ describe("DEFAULT_CONTEXT_WINDOW_TOKENS (fallback): a model that nobody knows", 
     expect(kinds).toContain("compacted");
   });
 
+  test.each<[string, NonNullable<Config["agent"]>, string]>([
+    ["it is sent, because it may be shorter", {}, "passthrough"],
+    ["with strict_limit too, it is the final turn", { strict_limit: true }, "final"],
+  ])("if an estimate is over it and nothing can be taken out: %s", async (_, agent, kind) => {
+    const plimsoll = await opened({ agent, defaults: { contextWindow: 8_000 } });
+    const { outcome, measurement } = await say(await plimsoll.session(), 9_000, "nobody-knows-it");
+    expect(measurement.certainty).toBe("estimate");
+    expect(measurement.total).toBeGreaterThan(8_000);
+    expect(outcome.kind).toBe(kind);
+  });
+
   test("by default, nothing is too long until the provider says so", async () => {
     expect([...(await outcomes({}))]).toEqual(["passthrough"]);
   });
