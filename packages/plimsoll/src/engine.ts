@@ -30,7 +30,7 @@ import { pointOf } from "./session/inspect/turn-history.ts";
 import { createPictures, type Pictures } from "./session/inspect/window.ts";
 import { compactOnce, type OneOff, type OneOffTask } from "./session/library/compact-messages.ts";
 import type { Session, SessionContext } from "./session/library/session.ts";
-import { createEventBus } from "./session/log/event-bus.ts";
+import { checkEventType, createEventBus } from "./session/log/event-bus.ts";
 import type { Mender } from "./session/log/mend.ts";
 import { openStore } from "./session/log/open-store.ts";
 import { createLogSaver } from "./session/log/save.ts";
@@ -229,10 +229,12 @@ export async function openEngine(options: EngineOptions = {}): Promise<Engine> {
       },
     },
     sign,
-    on: (type, handler) =>
-      bus.subscribe(({ event }) => {
+    on: (type, handler) => {
+      checkEventType(type);
+      return bus.subscribe(({ event }) => {
         if (event.type === type) handler(event as Parameters<typeof handler>[0]);
-      }),
+      });
+    },
     subscribe: bus.subscribe,
     warmUp: () => counter.prepare(usualTokenizer),
     close: () => close(opened, retaining),

@@ -31,7 +31,7 @@ export const breakingStrategy = z.strictObject({
   file_reads: z
     .enum(["lines", "last"])
     .describe(
-      "What happens to files that were read or written several times. `lines`: lines that a later copy repeats are left out, and lines that differ stay. `last`: only the last copy of a file stays, also if the file has changed; the older text is kept under a handle. Default: `lines`.",
+      "What happens to files that were read or written several times. `lines`: lines that a later copy repeats are left out, and lines that differ stay. `last`: only the last copy of a file stays, also if the file has changed; the older text is kept under a handle. An older copy that the model has not answered yet stays until the model has. Default: `lines`.",
     )
     .optional(),
   truncate: z
@@ -69,7 +69,11 @@ export const breakingStrategy = z.strictObject({
     .optional(),
   summarize_old: z
     .strictObject({
-      old_threshold: share.describe("Share of units that count as old. Default: 0.6.").optional(),
+      old_threshold: share
+        .describe(
+          "Share of all units that count as old. Everything up to the user's first message stays, also if it is among them. Default: 0.6.",
+        )
+        .optional(),
       summary_length: tokens.describe("Length of the summary in tokens. Default: 300.").optional(),
     })
     .describe("Replaces the oldest units with one summary.")

@@ -255,6 +255,8 @@ test.each([
   ["agents: { coder: { toolsDenied: shell } }", "agents.coder.toolsDenied is wrong"],
   ["agents: { coder: { contextWindow: 1 } }", 'unknown key "contextWindow" in agents.coder'],
   ["agent: { result_offload: always }", "agent.result_offload is wrong"],
+  ["agent: { tool_deferral: always }", "agent.tool_deferral is wrong"],
+  ["agent: { deferral_note: system }", "agent.deferral_note is wrong"],
   ["agent: { final_turn: report }", "agent.final_turn is wrong"],
   ["providers: { __proto__: { polluted: 1 } }", '"__proto__" is not allowed'],
 ])("%s gets one sentence", (text, sentence) => {

@@ -133,12 +133,20 @@ const seen: Readonly<Record<string, readonly (readonly [file: string, title: str
   ],
   "`DEFAULT_CONTEXT_WINDOW_TOKENS` … 131,072 (fallback)": [
     ["test/engine/document-b.test.ts", "with defaults.contextWindow, its window is enforced"],
+    [
+      "test/engine/document-b.test.ts",
+      "if an estimate is over it and nothing can be taken out: %s",
+    ],
   ],
   "`tool_preflight` … `toolBudgetExceeded`": [
     ["test/engine/document-b.test.ts", "with strict_limit, the room is exactly limit − projected"],
     [
       "test/engine/document-b.test.ts",
-      "with strict_limit, a result over what is left exceeds the budget, and the next turn is the final one",
+      "with strict_limit, a reference replaces a result over what is left, and the conversation goes on",
+    ],
+    [
+      "test/engine/document-b.test.ts",
+      "with compaction: by_hand too, it exceeds the budget, and the next turn is the final one",
     ],
   ],
   "When projections exceed limit, guard forces final turn": [
@@ -208,6 +216,33 @@ const seen: Readonly<Record<string, readonly (readonly [file: string, title: str
   "`CompactContextTool` … Available in all modes": [
     ["test/engine/document-texts.test.ts", "[Context: 83% used. You can call compact_context …]"],
   ],
+  "Matched tools promoted to active set for current turn": [
+    [
+      "test/engine/document-c-tools.test.ts",
+      "with tool_deferral: each_turn, a found tool that was not called is deferred in the next turn",
+    ],
+    [
+      "test/engine/document-c-tools.test.ts",
+      "by default it stays, so that the provider's cache stays valid",
+    ],
+  ],
+  "Within category: LRU — least recently used deferred first": [
+    [
+      "test/engine/document-c-tools.test.ts",
+      "with tool_deferral: each_turn, a tool that was called takes the place of one that was not",
+    ],
+    [
+      "test/engine/document-c-tools.test.ts",
+      "with tool_deferral: each_turn, tools may take the whole threshold",
+    ],
+  ],
+  "System note when tools are deferred": [
+    [
+      "test/engine/document-c-tools.test.ts",
+      "with deferral_note: in_conversation, the note is in the conversation",
+    ],
+    ["test/engine/document-c-tools.test.ts", "by default it is in the description of tool_search"],
+  ],
   "`/compact` Command": [
     [
       "test/engine/compact-at-any-fill.test.ts",
@@ -216,9 +251,17 @@ const seen: Readonly<Record<string, readonly (readonly [file: string, title: str
   ],
   "before the reference enters the conversation": [
     ["test/guard-settings.test.ts", "a tool result leaves on arrival: %s"],
+    [
+      "test/engine/library-arrival.test.ts",
+      "with %s, a reference replaces the result, and reading it gives its text",
+    ],
   ],
   "all but the **last occurrence** are replaced with a compact notice": [
     ["src/compact/strategies/older-copies.test.ts", "all but the last occurrence are replaced"],
+    [
+      "src/compact/strategies/older-copies.test.ts",
+      "an older copy that the model has not answered yet",
+    ],
     [
       "test/engine/document-e.test.ts",
       "older copies of a file that changed go, and nothing is truncated if that saves 30 %",

@@ -38,7 +38,7 @@ export const levelSettings = {
     .optional(),
   toolResponseMaxBytes: tokens
     .describe(
-      "Results with more bytes than this are replaced by a reference as soon as they arrive. Default: only results that are larger than both 50 KiB and 15 % of the limit, or that do not fit.",
+      "Results with more bytes than this are replaced by a reference as soon as they arrive. Default: only results that are larger than both 50 KiB and 15 % of the limit, or that do not fit. In the library, a result that comes with `append` leaves on arrival only if you set this key or `agent.result_offload: on-arrival`; `toolBudget.reserve` decides about all others.",
     )
     .optional(),
   toolSchemaFactor: schemaFactor.optional(),

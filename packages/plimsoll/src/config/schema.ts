@@ -92,7 +92,7 @@ export const configSchema = z.strictObject({
         .optional(),
       contextWindow: tokens
         .describe(
-          "Size of the window of every model whose window is not known otherwise, in tokens. Default: none. The window of such a model then counts as 131072, and nothing is too long until the provider says so.",
+          "Size of the window of every model whose window is not known otherwise, in tokens. Default: none. The window of such a model then counts as 131072, and nothing is too long until the provider says so. With this key, Plimsoll compacts for this window. As long as the tokens are an estimate, it still sends a request that may fit (see `agent.strict_limit`).",
         )
         .optional(),
       contextWindowBufferTokens: tokens.describe("Tokens kept free, for every model.").optional(),
@@ -137,7 +137,7 @@ export const configSchema = z.strictObject({
       compaction: z
         .enum(["auto", "by_hand"])
         .describe(
-          "When Plimsoll makes a conversation smaller. `auto` (default): when it is due. `by_hand`: only when somebody asks for it (`/compact`, `compact_context`, `reset`, a milestone). A request that does not fit goes to the next provider (`targets`) or is sent as the final turn.",
+          "When Plimsoll makes a conversation smaller. `auto` (default): when it is due. `by_hand`: only when somebody asks for it (`/compact`, `compact_context`, `reset`, a milestone). A request that does not fit goes to the next provider (`targets`) or is sent as the final turn. In the library, a result that does not fit is denied, and no reference replaces it.",
         )
         .optional(),
       warning_note: z
@@ -179,6 +179,18 @@ export const configSchema = z.strictObject({
         .enum(["conversation", "session"])
         .describe(
           "What `recall` and `read_result` can find. `conversation` (default): only the conversation of the agent that asks. `session`: every conversation of its session, so that sub-agents can read the main agent's messages.",
+        )
+        .optional(),
+      tool_deferral: z
+        .enum(["once", "each_turn"])
+        .describe(
+          "When Plimsoll chooses the tools that it defers. `once` (default): when the tools first take too much room. The list then stays the same, so that the provider's cache stays valid, and tools that the model finds join it. `each_turn`: whenever the user begins another turn. The tools that were not called for the longest time are deferred first, and tools that the model found count like all others again. The provider itself then defers no tools.",
+        )
+        .optional(),
+      deferral_note: z
+        .enum(["in_tool_search", "in_conversation"])
+        .describe(
+          "Where Plimsoll tells the model how many tools are deferred. `in_tool_search` (default): in the description of `tool_search`. `in_conversation`: there, and in a note after the last message, whenever Plimsoll chooses the tools.",
         )
         .optional(),
       tool_deferral_threshold: share

@@ -47,6 +47,17 @@ describe("DEFAULT_CONTEXT_WINDOW_TOKENS (fallback): a model that nobody knows", 
     expect(kinds).toContain("compacted");
   });
 
+  test.each<[string, NonNullable<Config["agent"]>, string]>([
+    ["it is sent, because it may be shorter", {}, "passthrough"],
+    ["with strict_limit too, it is the final turn", { strict_limit: true }, "final"],
+  ])("if an estimate is over it and nothing can be taken out: %s", async (_, agent, kind) => {
+    const plimsoll = await opened({ agent, defaults: { contextWindow: 8_000 } });
+    const { outcome, measurement } = await say(await plimsoll.session(), 9_000, "nobody-knows-it");
+    expect(measurement.certainty).toBe("estimate");
+    expect(measurement.total).toBeGreaterThan(8_000);
+    expect(outcome.kind).toBe(kind);
+  });
+
   test("by default, nothing is too long until the provider says so", async () => {
     expect([...(await outcomes({}))]).toEqual(["passthrough"]);
   });
@@ -151,13 +162,28 @@ describe("tool_preflight", () => {
     expect(Math.abs(now - (limit - measurement.total))).toBeLessThan(20);
   });
 
-  test("with strict_limit, a result over what is left exceeds the budget, and the next turn is the final one", async () => {
-    const agent = { strict_limit: true, context_budget: 6_000 };
+  /** A call, and a text for which there is not enough room. */
+  async function afterCall(compaction: "auto" | "by_hand") {
+    const agent = { strict_limit: true, context_budget: 6_000, compaction };
     const { session, left } = await remaining({ agent });
     const call = { type: "tool_use", id: "toolu_1", name: "shell", input: {} };
     await session.commit({ ...answer, content: [call], stop_reason: "tool_use" });
-    const block = { kind: "opaque", type: "box", json: prose(diceOf(3), left + 500) } as const;
-    const grant = session.toolBudget.reserve({ id: "toolu_1", name: "shell" }, [block]);
+    return { session, output: prose(diceOf(3), left + 500) };
+  }
+
+  test("with strict_limit, a reference replaces a result over what is left, and the conversation goes on", async () => {
+    const { session, output } = await afterCall("auto");
+    const grant = session.toolBudget.reserve({ id: "toolu_1", name: "shell" }, output);
+    expect(grant.kind).toBe("handle");
+    expect(session.toolBudget.isExceeded).toBe(false);
+    await session.append(grant.message);
+    const next = await session.prepare({ target: "anthropic/small", cacheMarks: false });
+    expect(next.outcome.kind).not.toBe("final");
+  });
+
+  test("with compaction: by_hand too, it exceeds the budget, and the next turn is the final one", async () => {
+    const { session, output } = await afterCall("by_hand");
+    const grant = session.toolBudget.reserve({ id: "toolu_1", name: "shell" }, output);
     expect(grant).toMatchObject({ kind: "denied", reason: "budget" });
     expect(session.toolBudget.isExceeded).toBe(true);
     expect(session.toolBudget.canExecute()).toBe(false);

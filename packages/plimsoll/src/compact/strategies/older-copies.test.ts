@@ -99,6 +99,14 @@ describe("stay as they are", () => {
     ]);
   });
 
+  test("an older copy that the model has not answered yet", () => {
+    const messages = [...read("a.ts", version(1)), ...read("a.ts", version(2))];
+    const all = [user("Mend it."), ...messages, assistant("Done."), user("And now?")];
+    const unseen = seenFrom(all, { pinned: [2] });
+    expect(olderCopies({ count }).propose(unseen, goal)).toEqual([]);
+    expect(olderCopies({ count }).propose(seenFrom(all), goal)).toHaveLength(1);
+  });
+
   test("the output of a command that does more than read", () => {
     isSame([...shell("cat a.ts && npm test", version(1).join("\n")), ...read("a.ts", version(2))]);
   });

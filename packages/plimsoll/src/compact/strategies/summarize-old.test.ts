@@ -52,15 +52,15 @@ const ten = (about = "cargo"): readonly Message[] => [
 ];
 
 describe("how much is old", () => {
-  test("60 % of the units behind the head, by default", () => {
-    // There are 12 units after the head, so 7 of them.
-    expect(numbersOf(apply(ten()).conversation)).toEqual([0, 8, 9, 10, 11, 12, 13]);
+  test("document A: splitIndex is floor(units.length × oldThreshold), and the head stays", () => {
+    // There are 13 units, so the first 7 of them.
+    expect(numbersOf(apply(ten()).conversation)).toEqual([0, 7, 8, 9, 10, 11, 12, 13]);
   });
 
   test.each([
     [0, 10],
-    [0.25, 7],
-    [0.5, 4],
+    [0.25, 8],
+    [0.5, 5],
     [1, 0],
   ])("old_threshold %d leaves %d of the ten", (old_threshold, left) => {
     const numbers = numbersOf(apply(ten(), { settings: { old_threshold } }).conversation);
@@ -271,7 +271,7 @@ describe("a summary that cannot be used", () => {
 describe("odd conversations", () => {
   test("pins stay inside the old part", () => {
     expect(numbersOf(apply(ten(), { seeing: { pinned: [2, 5] } }).conversation)).toEqual([
-      0, 2, 5, 8, 9, 10, 11, 12, 13,
+      0, 2, 5, 7, 8, 9, 10, 11, 12, 13,
     ]);
   });
 

@@ -31,7 +31,7 @@ import {
 import { withAntecedents } from "./antecedents.ts";
 
 export interface SummarizeOldSettings {
-  /** Share of the units after the head that are treated as old. Default: 0.6. */
+  /** Share of all units that are treated as old. The head is never summarised. Default: 0.6. */
   readonly old_threshold?: number | undefined;
   /** Maximum number of tokens in the summary. Default: 300. */
   readonly summary_length?: number | undefined;
@@ -96,10 +96,13 @@ function oldUnits(
   conversation: VisibleConversation,
 ): MovableUnits {
   const movable = movableUnits(conversation);
-  const { from } = movable;
-  const until = from + Math.floor((conversation.units.length - from) * old_threshold);
-  const isOld = (index: number): boolean => index < until;
-  return { from, others: movable.others.filter(isOld), important: movable.important.filter(isOld) };
+  const splitIndex = Math.floor(conversation.units.length * old_threshold);
+  const isOld = (index: number): boolean => index < splitIndex;
+  return {
+    ...movable,
+    others: movable.others.filter(isOld),
+    important: movable.important.filter(isOld),
+  };
 }
 
 interface Writing extends SummarizeOldParts {

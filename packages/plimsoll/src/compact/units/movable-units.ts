@@ -2,7 +2,6 @@
 
 import type { CountTokens, Goal, VisibleConversation } from "../../message/strategy.ts";
 import { fixedUnits } from "./fixed-units.ts";
-import { headLength } from "./head.ts";
 import { noticeTokens, tokensOf } from "./notices.ts";
 import { rangesOf } from "./ranges.ts";
 import type { TruncationRange } from "./truncation-range.ts";
@@ -12,25 +11,20 @@ export interface MovableUnits {
   readonly others: readonly number[];
   /** Indexes of the units of priority 1, which are removed last. */
   readonly important: readonly number[];
-  /** Index of the first unit after the head. */
-  readonly from: number;
 }
 
 export function movableUnits(conversation: VisibleConversation): MovableUnits {
   const { units, messages } = conversation;
   const { isFixed, isLoopStart, holdsUnknown } = fixedUnits(conversation);
-  const head = headLength(conversation);
   const movable = units.flatMap(({ first, last }, index) => {
     const isPinned = messages.slice(first, last + 1).some((message) => message.isPinned);
     const mustBeThere = isFixed(index) || isLoopStart(index) || holdsUnknown(index);
     return mustBeThere || isPinned ? [] : [index];
   });
   const isImportant = (index: number): boolean => units[index]?.priority === 1;
-  const from = units.findIndex(({ first }) => first >= head);
   return {
     others: movable.filter((index) => !isImportant(index)),
     important: movable.filter(isImportant),
-    from: from < 0 ? units.length : from,
   };
 }
 

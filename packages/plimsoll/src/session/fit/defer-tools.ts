@@ -2,25 +2,34 @@
  * Defers tools if the tool list takes too much of the window. Plimsoll selects the listed tools once and keeps this list stable,
  * even if the client's list changes. The list comes first in the prompt, so any change to it invalidates the provider's cache.
  * Searches add tools to it. Plimsoll selects again with a compaction, if the list has become too large, or if all tools fit
- * again.
+ * again. With `tool_deferral: each_turn`, it also selects again for each turn of the user.
  */
 
 import type { Config } from "../../config/schema.ts";
-import type { NewEdit, ToolSelection } from "../../message/edit.ts";
-import {
-  deferralNote,
-  type LastUse,
-  type SelectedTools,
-  type StayingTools,
-  selectTools,
-  type ToolRoom,
-} from "../../offload/defer-tools.ts";
-import type { OwnTools } from "../../offload/own-tools.ts";
+import { deferral, type NewEdit, type ToolSelection } from "../../message/edit.ts";
+import type { LastUse, StayingTools } from "../../offload/defer-tools.ts";
 import type { WireRequest } from "../../wire/format/wire.ts";
-import { decoded } from "../draft/conversation-for-strategies.ts";
+import {
+  type Chosen,
+  chooseWithin,
+  everything,
+  lastUses,
+  nothingDeferred,
+  type RequestTools,
+  selectedShare,
+  stayingTools,
+  turnToChooseFor,
+} from "../draft/choose-tools.ts";
 import { type Draft, offerIn, withOffer } from "../draft/draft.ts";
+import { deferralNotes } from "../draft/note-deferred.ts";
 import { type CalibrationWorld, guardOf } from "../draft/projection.ts";
-import { commit, editOn, type ProposalWorld, propose } from "../draft/propose-edits.ts";
+import {
+  commit,
+  editOn,
+  type ProposalWorld,
+  type Proposed,
+  propose,
+} from "../draft/propose-edits.ts";
 import { type ToolTokens, tokensIn } from "../draft/tool-tokens.ts";
 import { announce } from "../log/append.ts";
 import type { EditStore } from "../log/edits.ts";
@@ -32,41 +41,27 @@ import type { Catalogue } from "../tools/catalogue.ts";
 import { isNeeded, type OwnOffer } from "../tools/own-tools-offer.ts";
 import type { Compaction } from "./compaction.ts";
 
-/** The note text of a selection that defers no tools. */
-const nothingDeferred = "";
-/** Share of the tools' room that the first selection may fill. The remaining room is for tools that the model finds later. */
-const firstShare = 0.75;
-/** Maximum number of times that the room is reduced because an exact count did not fit. */
-const triesMax = 4;
-
-/** The room that is left for deferrable tools when the client's other tools and Plimsoll's own tools are in the list. */
-export async function roomFor(
-  { catalogue, own }: RequestTools,
-  { wire }: Pick<Draft, "wire">,
-  tokens: number,
-): Promise<ToolRoom> {
-  const nothing = { kept: [], loaded: [] };
-  const least = await catalogue.list(selectionOf(catalogue, own, nothing));
-  const deferredCount = catalogue.isNative ? catalogue.deferred(nothing).length : 0;
-  const most = wire.tools.max ?? Number.POSITIVE_INFINITY;
-  return {
-    tokens: tokens - least.count.tokens,
-    count: most - (least.elements.length - deferredCount),
-  };
-}
-
-/** The client's tools of a request, and Plimsoll's own. */
-export interface RequestTools {
-  readonly catalogue: Catalogue;
-  readonly own: OwnTools;
-}
-
 interface ToolWorld extends ProposalWorld, EditStore {
   readonly config: Config;
 }
 
 /** Contract: never rejects. If deferring fails, the model sees all tools. */
 export async function deferTools(world: ToolWorld, draft: Draft): Promise<void> {
+  const input = await readInput(world, draft);
+  if (input === undefined) return;
+  const { offer, catalogue, selected, newTurn } = input;
+  const adjustment = await adjustmentFor(draft, input);
+  if (newTurn !== undefined) remember(draft.branch, { kind: "tools-chosen", for: newTurn });
+  if (adjustment === "as it is") return;
+  const chosen = await choose(draft, input, adjustment);
+  if (selected !== undefined && isSameSelection(selected, chosen.selection, input)) return;
+  const { tokens: all } = draft.measured.components.tools;
+  if (selected === undefined && chosen.tokens >= all && adjustment !== "fewer") return;
+  await commitSelection(world, draft, { catalogue, own: offer.own, chosen, all });
+}
+
+/** Undefined if no tools can be deferred. */
+async function readInput(world: ToolWorld, draft: Draft): Promise<AdjustmentInput | undefined> {
   const { log, branch, path } = draft;
   const offer = offerIn(draft);
   const catalogue = offer?.catalogue;
@@ -75,20 +70,27 @@ export async function deferTools(world: ToolWorld, draft: Draft): Promise<void> 
     catalogue === undefined ||
     branch.memory.undeferrable === catalogue.key
   )
-    return;
-  const { tools: selected } = viewOf(log, branch, path);
-  const tokens = tokensIn(world, draft);
-  const stays = await stayingTools(draft);
-  const adjustment = await adjustmentFor(draft, { offer, catalogue, tokens, selected, stays });
-  if (adjustment === "as it is") return;
-  const lastUse = await lastUses(draft, selected);
-  const choosing = { catalogue, own: offer.own, most: tokens.chosen, lastUse, stays };
-  const chosen =
-    adjustment === "all" ? await everything(choosing) : await chooseWithin(draft, choosing);
-  if (selected !== undefined && isSameSelection(selected, chosen.selection)) return;
-  const { tokens: all } = draft.measured.components.tools;
-  if (selected === undefined && chosen.tokens >= all && adjustment !== "fewer") return;
-  await commitSelection(world, draft, { catalogue, chosen, all });
+    return undefined;
+  return {
+    offer,
+    catalogue,
+    tokens: tokensIn(world, draft),
+    selected: viewOf(log, branch, path).tools,
+    stays: await stayingTools(draft),
+    share: selectedShare(world),
+    newTurn: await turnToChooseFor(world, draft),
+  };
+}
+
+async function choose(
+  draft: Draft,
+  { offer, catalogue, tokens, selected, stays, share, newTurn }: AdjustmentInput,
+  adjustment: Adjustment,
+): Promise<Chosen> {
+  // In a new turn, tools that were found in the last one and never called count as never called.
+  const lastUse = await lastUses(draft, newTurn === undefined ? selected : undefined);
+  const choosing = { catalogue, own: offer.own, most: tokens.chosen, share, lastUse, stays };
+  return adjustment === "all" ? everything(choosing) : chooseWithin(draft, choosing);
 }
 
 /**
@@ -103,6 +105,9 @@ interface AdjustmentInput {
   readonly tokens: ToolTokens;
   readonly selected: ToolSelection | undefined;
   readonly stays: StayingTools;
+  readonly share: number;
+  /** The turn of the user for which the tools must be chosen anew. Undefined if they need not. */
+  readonly newTurn: string | undefined;
 }
 
 function adjustmentFor(draft: Draft, input: AdjustmentInput): Adjustment | Promise<Adjustment> {
@@ -116,7 +121,7 @@ function adjustmentFor(draft: Draft, input: AdjustmentInput): Adjustment | Promi
 
 function firstAdjustment(
   draft: Draft,
-  { offer, catalogue, tokens }: Omit<AdjustmentInput, "selected" | "stays">,
+  { offer, catalogue, tokens }: Pick<AdjustmentInput, "offer" | "catalogue" | "tokens">,
 ): Adjustment {
   const { log, branch, path, wire, measured } = draft;
   const isTooMany = catalogue.tools.length > (wire.tools.max ?? Number.POSITIVE_INFINITY);
@@ -129,43 +134,60 @@ function firstAdjustment(
 /**
  * Checks whether an existing selection must change, because the client's tools or the known size of the window may have changed.
  */
-async function laterAdjustment(
-  { wire, measured }: Draft,
-  {
-    offer,
-    catalogue,
-    tokens,
-    selected,
-    stays,
-  }: AdjustmentInput & { readonly selected: ToolSelection },
-): Promise<Adjustment> {
+async function laterAdjustment(draft: Draft, input: LaterInput): Promise<Adjustment> {
+  const { catalogue, selected, stays } = input;
+  const deferred = catalogue.deferred(selected);
   // The model may call a deferred tool that it knows from somewhere else.
-  if (catalogue.deferred(selected).some(({ name }) => stays(name))) return "smaller";
-  const maxTools = wire.tools.max ?? Number.POSITIVE_INFINITY;
+  if (deferred.some(({ name }) => stays(name))) return "smaller";
+  const isRoomy = isRoomForAll(draft, input);
+  const isNewTurn = input.newTurn !== undefined;
+  // In a new turn, the client may have taken away all tools that were deferred.
+  const isTold = isNewTurn && selected.note !== nothingDeferred;
+  if (isRoomy && (deferred.length > 0 || isTold)) return "all";
+  return (isNewTurn && !isRoomy) || (await isListTooLarge(draft, input)) ? "smaller" : "as it is";
+}
+
+type LaterInput = AdjustmentInput & { readonly selected: ToolSelection };
+
+function isRoomForAll(
+  { wire, measured }: Draft,
+  { offer, catalogue, tokens, share }: LaterInput,
+): boolean {
   const all = measured.components.tools.tokens + offer.count.tokens;
   const count = catalogue.tools.length + offer.elements.length + 1;
-  const isRoomy = all <= tokens.chosen * firstShare && count <= maxTools;
-  if (isRoomy && catalogue.deferred(selected).length > 0) return "all";
+  const maxTools = wire.tools.max ?? Number.POSITIVE_INFINITY;
+  return all <= tokens.chosen * share && count <= maxTools;
+}
+
+/** Whether the selected tools take too much, and some of them can be deferred. */
+async function isListTooLarge(
+  { wire }: Draft,
+  { catalogue, tokens, selected }: LaterInput,
+): Promise<boolean> {
   // If the provider defers tools itself, it gets found tools inside the conversation. They are then not part of the list.
   const list = await catalogue.list(catalogue.isNative ? { ...selected, loaded: [] } : selected);
+  const maxTools = wire.tools.max ?? Number.POSITIVE_INFINITY;
   const isTooMany = !catalogue.isNative && list.elements.length > maxTools;
   const mayGo = [...selected.kept, ...selected.loaded].some(catalogue.has);
   // Tools that the model has found stay, even if the system prompt is large.
   const allowed = selected.loaded.length === 0 ? tokens.chosen : tokens.most;
-  return mayGo && (isTooMany || list.count.tokens > allowed) ? "smaller" : "as it is";
+  return mayGo && (isTooMany || list.count.tokens > allowed);
 }
 
-function isSameSelection(one: ToolSelection, other: ToolSelection): boolean {
-  return JSON.stringify([one.kept, one.loaded]) === JSON.stringify([other.kept, other.loaded]);
+/** In a new turn, the note with the number of deferred tools must be the same too. */
+function isSameSelection(
+  one: ToolSelection,
+  other: ToolSelection,
+  { newTurn }: AdjustmentInput,
+): boolean {
+  const isSameNote = newTurn === undefined || one.note === other.note;
+  return (
+    isSameNote &&
+    JSON.stringify([one.kept, one.loaded]) === JSON.stringify([other.kept, other.loaded])
+  );
 }
 
-interface Chosen {
-  readonly selection: ToolSelection;
-  readonly tokens: number;
-}
-
-interface Committing {
-  readonly catalogue: Catalogue;
+interface Committing extends RequestTools {
   readonly chosen: Chosen;
   /** Tokens of the client's whole tool list. */
   readonly all: number;
@@ -173,22 +195,13 @@ interface Committing {
 
 /** Stores the selection as an edit. If the selection would be invalid, Plimsoll does not try again with this catalogue. */
 async function commitSelection(
-  world: ProposalWorld & EditStore,
+  world: ToolWorld,
   draft: Draft,
-  { catalogue, chosen, all }: Committing,
+  committing: Committing,
 ): Promise<void> {
   const { log, branch, turn } = draft;
-  const { selection, tokens } = chosen;
-  const deferred = catalogue.deferred(selection).length;
-  const edit = toolsEdit(draft, selection, {
-    reason:
-      deferred === 0
-        ? "All tools fit again."
-        : `Tools take too much of the window: ${deferred} of ${catalogue.tools.length} are deferred.`,
-    before: all,
-    after: tokens,
-  });
-  const proposed = await propose(world, draft, [edit]);
+  const { catalogue, chosen, all } = committing;
+  const proposed = await proposeSelection(world, draft, committing);
   if (proposed.kind === "invalid") {
     remember(branch, { kind: "tools-undeferrable", catalogue: catalogue.key });
     reportDegraded(draft, "view", `tools cannot be deferred: ${proposed.reason}`);
@@ -199,6 +212,7 @@ async function commitSelection(
     reportDegraded(draft, "view", "the store could not save the selection of deferred tools");
     return;
   }
+  const deferred = catalogue.deferred(chosen.selection).length;
   announce(log, {
     type: "tools-deferred",
     session: log.record.id,
@@ -207,48 +221,39 @@ async function commitSelection(
     shown: catalogue.tools.length - deferred,
     deferred,
     tokensBefore: all,
-    tokensAfter: tokens,
+    tokensAfter: chosen.tokens,
   });
+}
+
+/** The edit with the selection, and the note about it if the configuration asks for one and it is valid here. */
+async function proposeSelection(
+  world: ToolWorld,
+  draft: Draft,
+  { catalogue, own, chosen, all }: Committing,
+): Promise<Proposed> {
+  const { selection, tokens } = chosen;
+  const deferred = catalogue.deferred(selection);
+  const edit = toolsEdit(draft, selection, {
+    reason:
+      deferred.length === 0
+        ? "All tools fit again."
+        : `Tools take too much of the window: ${deferred.length} of ${catalogue.tools.length} are deferred.`,
+    before: all,
+    after: tokens,
+  });
+  const notes = deferralNotes(world.config, draft, {
+    step: edit.step,
+    count: new Set(deferred.map(({ name }) => name)).size,
+    searchTool: own.nameOf("tool_search"),
+  });
+  const noted = await propose(world, draft, [edit, ...notes]);
+  return noted.kind === "invalid" ? propose(world, draft, [edit]) : noted;
 }
 
 /** Whether a person has undone the deferral, which means that the model should see all tools. */
 function wasUndone({ log, path }: Draft): boolean {
   const indexOf = indexOn(path, log);
   return log.edits.some((edit) => edit.action.kind === "tools" && isAnchoredOn(indexOf, edit));
-}
-
-interface Choosing extends RequestTools {
-  readonly most: number;
-  readonly lastUse: LastUse;
-  readonly stays: StayingTools;
-}
-
-/** Selects tools by estimated sizes. Then counts the list exactly, and if it is too large, selects again with less room. */
-async function chooseWithin(draft: Pick<Draft, "wire">, choosing: Choosing): Promise<Chosen> {
-  const { catalogue, own, most, lastUse, stays } = choosing;
-  let room = await roomFor(choosing, draft, Math.floor(most * firstShare));
-  for (let tries = 1; ; tries++) {
-    const chosen = selectTools(catalogue.tools, room, lastUse, stays);
-    const selection = selectionOf(catalogue, own, chosen);
-    const { count } = await catalogue.list(selection);
-    const isFine = count.tokens <= most || selection.kept.length === 0 || tries >= triesMax;
-    if (isFine) return { selection, tokens: count.tokens };
-    room = { ...room, tokens: Math.floor((room.tokens * most * firstShare) / count.tokens) };
-  }
-}
-
-async function everything({ catalogue, own, lastUse }: Choosing): Promise<Chosen> {
-  const room = { tokens: Number.POSITIVE_INFINITY, count: Number.POSITIVE_INFINITY };
-  const selection = selectionOf(catalogue, own, selectTools(catalogue.tools, room, lastUse));
-  const open = { ...selection, note: nothingDeferred };
-  return { selection: open, tokens: (await catalogue.list(open)).count.tokens };
-}
-
-function selectionOf(catalogue: Catalogue, own: OwnTools, selected: SelectedTools): ToolSelection {
-  return {
-    ...selected,
-    note: deferralNote(catalogue.deferred(selected), own.nameOf("tool_search")),
-  };
 }
 
 export interface AskedTools {
@@ -310,35 +315,17 @@ async function usualSelection(
   requestTools: RequestTools,
 ): Promise<ToolSelection> {
   const { tools } = viewOf(draft.log, draft.branch, draft.path);
-  if (tools !== undefined) return tools;
+  const turn = await turnToChooseFor(world, draft);
+  if (tools !== undefined && turn === undefined) return tools;
   const { chosen: most } = tokensIn(world, draft);
   const { selection } = await chooseWithin(draft, {
     ...requestTools,
     most,
+    share: selectedShare(world),
     lastUse: await lastUses(draft),
     stays: await stayingTools(draft),
   });
   return selection;
-}
-
-/** For each tool, the position of its last call. A tool that was found but never called counts as called before all others. */
-export async function lastUses({ path, wire }: Draft, selected?: SelectedTools): Promise<LastUse> {
-  await path.load();
-  const uses = new Map<string, number>();
-  let at = 1;
-  for (let index = 0; index < path.length; index++) {
-    for (const part of decoded(wire, path.contentAt(index))?.parts ?? [])
-      if (part.kind === "tool-call") uses.set(part.name, at++);
-  }
-  const found = new Set(selected?.loaded);
-  return (name) => uses.get(name) ?? (found.has(name) ? 0 : undefined);
-}
-
-/** The tools that must be listed because the conversation has calls of them. Most providers do not require that. */
-export async function stayingTools(draft: Draft): Promise<StayingTools> {
-  if (draft.wire.tools.declaresCalled !== true) return () => false;
-  const lastUse = await lastUses(draft);
-  return (name) => lastUse(name) !== undefined;
 }
 
 export interface ToolsReason {
@@ -354,7 +341,7 @@ export function toolsEdit(
 ): NewEdit {
   const made = {
     action: { kind: "tools" as const, ...selection },
-    strategy: "defer_tools",
+    strategy: deferral,
     reason,
     tokensBefore: before,
     tokensAfter: after,
@@ -386,6 +373,7 @@ export async function reselectTools(
     catalogue,
     own,
     most: tokensIn(world, draft).chosen,
+    share: selectedShare(world),
     lastUse,
     stays: await stayingTools(draft),
   });

@@ -15,6 +15,7 @@ import {
   windowLimitOf,
 } from "../../budget/guard.ts";
 import { projectionWith } from "../../budget/projection.ts";
+import { deferral } from "../../message/edit.ts";
 import { type Draft, offerIn, type Sized, sizeView } from "../draft/draft.ts";
 import {
   type AssessedView,
@@ -315,7 +316,9 @@ function isQuiet(
 
 /** Whether the model was warned since content was last removed. */
 function isWarned({ branch }: Draft, { view }: Sized): boolean {
-  const last = view.edits.findLast(({ action }) => takesOut.has(action.kind));
+  const last = view.edits.findLast(
+    ({ action, strategy }) => takesOut.has(action.kind) && strategy !== deferral,
+  );
   return last?.action.kind === "insert" || branch.memory.warnedEdits === countOfEdits(view);
 }
 

@@ -7,6 +7,7 @@ import { type StayingTools, withLoaded } from "../../offload/defer-tools.ts";
 import type { OwnAnswer } from "../../offload/own-tools.ts";
 import { readingCost } from "../../prompt/compaction-payoff.ts";
 import { toolSearchTexts } from "../../text/for-models.ts";
+import { lastUses, type RequestTools, roomFor, stayingTools } from "../draft/choose-tools.ts";
 import { type Draft, offerIn, type Sized } from "../draft/draft.ts";
 import { assessView, type CalibrationWorld, guardOf } from "../draft/projection.ts";
 import { commit, type ProposalWorld, propose } from "../draft/propose-edits.ts";
@@ -17,7 +18,7 @@ import { remember } from "../log/log.ts";
 import { viewOf } from "../log/path.ts";
 import type { PricesOf } from "../measure/prices.ts";
 import type { Catalogue } from "../tools/catalogue.ts";
-import { lastUses, type RequestTools, roomFor, stayingTools, toolsEdit } from "./defer-tools.ts";
+import { toolsEdit } from "./defer-tools.ts";
 import { type Fitted, fitted } from "./last-resort.ts";
 
 /** Maximum number of tools that one search loads. For further matches, the answer only gives their names. */

@@ -361,14 +361,11 @@ describe("what goes wrong", () => {
   });
 });
 
-test("in the library nothing leaves on arrival: whoever appends a result decides", async () => {
+test("in the library nothing leaves on arrival without a setting: whoever appends a result decides", async () => {
   const small = { contextWindow: LIMIT + 4000, tokenizer: "approximate" };
   const plimsoll = await openEngine({
     store: "memory",
-    config: {
-      providers: { openai: { models: { small } } },
-      defaults: { toolResponseMaxBytes: 1000 },
-    },
+    config: { providers: { openai: { models: { small } } } },
   });
   open.push(plimsoll);
   const session = await plimsoll.session();

@@ -4,6 +4,7 @@
  * after everything else that can be removed is gone. The model then reads the parts of the result that it needs.
  */
 
+import { arrivalBytesOf } from "../../config/levels.ts";
 import type { NewEdit } from "../../message/edit.ts";
 import { describeResult } from "../../offload/reference-text.ts";
 import type { ArchiveRecord } from "../../store/store.ts";
@@ -31,10 +32,19 @@ import { type BriefWorld, briefOf } from "./result-preview.ts";
  * the result stays in the view.
  */
 export async function offloadFresh(world: FitWorld, draft: Draft, start: Sized): Promise<Sized> {
-  // The caller of a library session decides itself how much of a result to append, so Plimsoll does not offload results on
-  // arrival.
-  if (draft.request.hasServerSideHistory === true || draft.origin === "library") return start;
-  return hide(world, draft, start, await oversizedResults(world, draft, start));
+  if (draft.request.hasServerSideHistory === true) return start;
+  // The caller of a library session decides itself how much of a result to append, unless a setting does.
+  const isSet = arrivalBytesOf(world.config, draft.who) !== undefined;
+  if (draft.origin === "library" && !isSet) return start;
+  const large = await oversizedResults(world, draft, start);
+  const leaving = large.filter(({ callId }) => !isOwnAnswer(draft, callId));
+  return hide(world, draft, start, leaving);
+}
+
+/** In the library, answers of Plimsoll's own tools are results like others. The model has asked for exactly this text. */
+function isOwnAnswer(draft: Draft, callId: string): boolean {
+  const tool = toolOf(draft, callId);
+  return tool !== undefined && offerIn(draft)?.own.named(tool) !== undefined;
 }
 
 /** Like `offloadFresh`, for results that prevent the request from fitting. `overTokens`: number of tokens to save. */

@@ -15,6 +15,7 @@ import { checkMessage, usage } from "../draft/encode.ts";
 import { type FoundTools, loadTools } from "../fit/load-tools.ts";
 import type { RestorePoint } from "../log/checkpoints.ts";
 import { whileEditing } from "../log/edits.ts";
+import { checkEventType } from "../log/event-bus.ts";
 import type { SessionLog } from "../log/log.ts";
 import { nothing } from "../log/path.ts";
 import type { Saved } from "../log/save.ts";
@@ -151,11 +152,13 @@ export function createSession(
     shouldCompact: (threshold) => fills(context, state, threshold),
     impact: (view) => steering.impact(state.log.record.id, view === undefined ? {} : { view }),
     ...byHand(steering, () => state.log.record.id),
-    on: (type, handler) =>
-      context.bus.subscribe(({ event }) => {
+    on: (type, handler) => {
+      checkEventType(type);
+      return context.bus.subscribe(({ event }) => {
         if (event.session === state.log.record.id && event.type === type)
           handler(event as Parameters<typeof handler>[0]);
-      }),
+      });
+    },
   };
 }
 

@@ -152,7 +152,7 @@ export function createTurnBudget(world: BudgetWorld): TurnBudget {
       const message = resultMessage(call, output);
       return { kind: "whole", tokens: scales.weigh(message), message };
     }
-    const grant = take(call.name, costOf(call, output, { scales, arrival, texts: config.texts }));
+    const grant = take(call.name, costOf(call, output, { scales, arrival, config }));
     if (grant.kind !== "denied") return { ...grant, message: resultMessage(call, output) };
     const result = { content: [{ kind: "text", text: grant.text } as const], isError: true };
     return { ...grant, message: resultMessage(call, result) };
@@ -238,10 +238,10 @@ function tellOfResult(
 interface Weighing {
   readonly scales: Scales;
   readonly arrival: ArrivalRules | undefined;
-  readonly texts: Wording | undefined;
+  readonly config: Pick<Config, "agent" | "texts">;
 }
 
-function costOf(call: CallOf, output: Output, { scales, arrival, texts }: Weighing): ResultCost {
+function costOf(call: CallOf, output: Output, { scales, arrival, config }: Weighing): ResultCost {
   const whole = resultMessage(call, output);
   let counted: number | undefined;
   const tokens = (): number => {
@@ -250,7 +250,9 @@ function costOf(call: CallOf, output: Output, { scales, arrival, texts }: Weighi
   };
   const isLarge =
     arrival !== undefined && isTooLarge({ bytes: textBytes(output), tokens }, arrival);
-  const referred = withReferences(call, output, texts);
+  // With `by_hand`, a reference replaces a result that is too large, but not one for which there is no room.
+  const mayRefer = isLarge || config.agent?.compaction !== "by_hand";
+  const referred = mayRefer ? withReferences(call, output, config.texts) : undefined;
   return {
     wholeTokens: isLarge ? Number.POSITIVE_INFINITY : tokens(),
     handleTokens:

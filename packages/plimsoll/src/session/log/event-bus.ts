@@ -1,7 +1,7 @@
 /** Passes events to subscribers until they unsubscribe. */
 
-import { errorMessage } from "../../message/error.ts";
-import type { EmittedEvent } from "../../message/event.ts";
+import { errorMessage, PlimsollError } from "../../message/error.ts";
+import type { EmittedEvent, PlimsollEventType } from "../../message/event.ts";
 
 export interface EventBus {
   emit(event: EmittedEvent): void;
@@ -55,4 +55,46 @@ function deliver(subscriber: Subscriber, event: EmittedEvent): void {
       );
     subscriber.isThrowing = true;
   }
+}
+
+/** A record and not a list, so that the compiler reports a missing type. */
+const eventTypes: Readonly<Record<PlimsollEventType, true>> = {
+  "session-start": true,
+  "branch-start": true,
+  "turn-start": true,
+  "turn-end": true,
+  "own-call": true,
+  "own-tools-renamed": true,
+  "context-warning": true,
+  "budget-raised": true,
+  "context-breaking-update": true,
+  "compaction-end": true,
+  "summary-prepared": true,
+  recovery: true,
+  degraded: true,
+  failover: true,
+  overflow: true,
+  "guard-enforced": true,
+  "view-steered": true,
+  "store-error": true,
+  "store-spoilt": true,
+  "tools-deferred": true,
+  "tools-loaded": true,
+  "session-forgotten": true,
+  "retention-spared": true,
+  "settings-changed": true,
+};
+
+/** A handler for an event that does not exist would never be called, and nobody would notice. */
+export function checkEventType(type: string): void {
+  if (Object.hasOwn(eventTypes, type)) return;
+  const known = Object.keys(eventTypes);
+  const meant = known.find((one) => lettersOf(one) === lettersOf(type));
+  const advice =
+    meant === undefined ? `The events are ${known.join(", ")}.` : `Did you mean "${meant}"?`;
+  throw new PlimsollError("USAGE", `There is no event "${type}". ${advice}`);
+}
+
+function lettersOf(name: string): string {
+  return name.toLowerCase().replaceAll(/[^a-z]/g, "");
 }

@@ -73,6 +73,10 @@ export interface CompactionMemory {
 export interface ToolMemory {
   /** The catalogue of tools for which Plimsoll could not defer tools without breaking a rule of the provider. */
   readonly undeferrable?: string;
+  /**
+   * The message with which the user began the turn for which Plimsoll last chose the tools. Absent if it chooses them only once.
+   */
+  readonly toolsChosenFor?: string;
   /** Tools that searches have found in one turn. Later searches of the same turn do not remove these tools. */
   readonly found?: { readonly turn: string; readonly names: readonly string[] };
   /**
@@ -165,6 +169,7 @@ export type BranchNote =
   | { readonly kind: "warned"; readonly edits: number }
   | { readonly kind: "budget-raised"; readonly budget: number }
   | { readonly kind: "tools-undeferrable"; readonly catalogue: string }
+  | { readonly kind: "tools-chosen"; readonly for: string }
   | { readonly kind: "tools-found"; readonly turn: string; readonly names: readonly string[] }
   | { readonly kind: "tools-renamed"; readonly names: string }
   | { readonly kind: "summary-ready"; readonly chain: string; readonly text: string }
@@ -229,6 +234,8 @@ export function afterNote(memory: BranchMemory, note: BranchNote): BranchMemory 
       return { ...memory, raisedBudget: note.budget };
     case "tools-undeferrable":
       return { ...memory, undeferrable: note.catalogue };
+    case "tools-chosen":
+      return { ...memory, toolsChosenFor: note.for };
     case "tools-found":
       return { ...memory, found: { turn: note.turn, names: note.names } };
     case "tools-renamed":

@@ -128,6 +128,8 @@ export function createTargets(
         (settings?.count_tokens ?? isVendors(provider, settings, wire)),
       defersNatively:
         wire.tools.deferral !== undefined &&
+        // What a provider's own search has found stays in the conversation, and so in the list.
+        config.agent?.tool_deferral !== "each_turn" &&
         (settings?.native_tool_deferral ??
           // Other servers that use this wire may not support deferral, so it must be configured for them.
           (isVendors(provider, settings, wire) && wire.tools.deferral.models.test(model))),
