@@ -40,6 +40,8 @@ export const greetingId = 0;
 
 export interface ThreadOptions {
   readonly startWorker: () => Worker;
+  /** Takes over the worker if it is idle when `release` is called. Without it, `release` ends the worker. */
+  readonly giveWorker?: (worker: Worker) => void;
   /**
    * Called when the worker has ended and everything in its memory is lost. `cause` is set if the worker ended because of an
    * error.
@@ -61,6 +63,8 @@ export class Thread<Q, A, N = never> {
   readonly #options: ThreadOptions;
   readonly #waiting = new Map<number, Waiting<A, N>>();
   #worker: Worker | undefined;
+  /** Removes this object's listeners from its worker. */
+  #unlisten: () => void = () => undefined;
   #outbox: (Asked<Q> | Told)[] = [];
   #transfer: ArrayBuffer[] = [];
   #lastId = greetingId;
@@ -94,6 +98,16 @@ export class Thread<Q, A, N = never> {
   /** Lets the thread finish its work and then ends it. */
   end(): Promise<void> {
     return endThread(this.#leave());
+  }
+
+  /** Like `end`, but gives an idle worker to `giveWorker`. */
+  async release(): Promise<void> {
+    const { giveWorker } = this.#options;
+    if (giveWorker === undefined || this.waiting > 0) return this.end();
+    const worker = this.#leave();
+    if (worker === undefined) return;
+    this.#unlisten();
+    giveWorker(worker);
   }
 
   /** Terminates the thread at once, even in the middle of its work. */
@@ -138,11 +152,12 @@ export class Thread<Q, A, N = never> {
     const die = (cause?: unknown): void => {
       if (this.#worker === worker) this.#leave(cause);
     };
-    worker.on("message", (replies: FromThread<A, N>) => {
+    const receive = (replies: FromThread<A, N>): void => {
       if (this.#worker === worker) for (const reply of replies) this.#receive(reply);
-    });
-    worker.on("error", die);
-    worker.on("exit", () => die());
+    };
+    const dieAtExit = (): void => die();
+    worker.on("message", receive).on("error", die).on("exit", dieAtExit);
+    this.#unlisten = () => worker.off("message", receive).off("error", die).off("exit", dieAtExit);
     return worker;
   }
 

@@ -2,6 +2,7 @@
 
 import { Worker } from "node:worker_threads";
 import type { LineMatches, MatchLines } from "../../offload/read-matches.ts";
+import { createSpareWorkers } from "../../workers/spare-workers.ts";
 import { createJobThread } from "../threads/job-thread.ts";
 import { type Scanned, scanString } from "./grep-scan.ts";
 import type { GrepJob } from "./grep-worker.ts";
@@ -20,8 +21,9 @@ export interface Grep {
 }
 
 export function createGrep(options: GrepOptions = {}): Grep {
+  const { startWorker } = options;
   const thread = createJobThread<Scanned>({
-    startWorker: options.startWorker ?? startGrepWorker,
+    ...(startWorker === undefined ? grepWorkers : { startWorker }),
     timeoutMs: options.timeoutMs ?? 2000,
     idleMs: options.idleMs ?? 5000,
     waitingMax: options.waitingMax ?? 8,
@@ -64,9 +66,10 @@ function readPattern(pattern: string): Wanted {
   }
 }
 
-function startGrepWorker(): Worker {
-  return new Worker(new URL("./grep-worker.ts", import.meta.url), {
-    name: "grep",
-    resourceLimits: { maxOldGenerationSizeMb: 512 },
-  });
-}
+const grepWorkers = createSpareWorkers(
+  () =>
+    new Worker(new URL("./grep-worker.ts", import.meta.url), {
+      name: "grep",
+      resourceLimits: { maxOldGenerationSizeMb: 512 },
+    }),
+);

@@ -2,6 +2,7 @@
 
 import { Worker } from "node:worker_threads";
 import type { Count } from "../../budget/tokenizer.ts";
+import { createSpareWorkers } from "../../workers/spare-workers.ts";
 import { Thread } from "../../workers/thread.ts";
 import { withTimeout } from "../../workers/with-timeout.ts";
 import type { CountAnswer, CountQuestion } from "./count-worker.ts";
@@ -36,9 +37,9 @@ const failuresMax = 5;
 
 export function createCountQueue(options: CountQueueOptions): CountQueue {
   const waiting: Job[] = [];
-  const thread = new Thread<CountQuestion, CountAnswer>({
-    startWorker: options.startWorker ?? startCountWorker,
-  });
+  const { startWorker } = options;
+  const workers = startWorker === undefined ? countWorkers : { startWorker };
+  const thread = new Thread<CountQuestion, CountAnswer>(workers);
   let queuedChars = 0;
   let isAtWork = false;
   let failures = 0;
@@ -91,7 +92,7 @@ export function createCountQueue(options: CountQueueOptions): CountQueue {
     close: async () => {
       isClosed = true;
       settle(waiting.splice(0), []);
-      await thread.end();
+      await thread.release();
     },
   };
 }
@@ -100,12 +101,13 @@ function tooSlow(): never {
   throw new Error("it took too long");
 }
 
-function startCountWorker(): Worker {
-  return new Worker(new URL("./count-worker.ts", import.meta.url), {
-    name: "count",
-    resourceLimits: { maxOldGenerationSizeMb: 1024 },
-  });
-}
+const countWorkers = createSpareWorkers(
+  () =>
+    new Worker(new URL("./count-worker.ts", import.meta.url), {
+      name: "count",
+      resourceLimits: { maxOldGenerationSizeMb: 1024 },
+    }),
+);
 
 /** Takes the first job, and the jobs right after it for the same tokenizer, up to the size of one batch. */
 function takeBatch(waiting: Job[]): readonly Job[] {

@@ -12,6 +12,7 @@ import type { Receipt } from "../../message/receipt.ts";
 import type { Strategy, VisibleConversation } from "../../message/strategy.ts";
 import { parseRuleInput } from "../../wire/validate/rules/rule.ts";
 import { type Finding, newViolations, type RuleTexts } from "../../wire/validate/validate.ts";
+import { createSpareWorkers } from "../../workers/spare-workers.ts";
 import type { CompactAnswer, CompactJob } from "./compact-worker.ts";
 import { createJobThreads, type JobThread, type OnQuestion } from "./job-thread.ts";
 
@@ -66,10 +67,10 @@ const excerptThreadsMax = 4;
 const usualWaitingMax = 256;
 
 export function createCompactThreads(options: CompactThreadOptions = {}): CompactThreads {
-  const { inPlaceBytes = usualInPlaceBytes, startWorker = startCompactWorker } = options;
+  const { inPlaceBytes = usualInPlaceBytes, startWorker } = options;
   const open = (of: keyof typeof timeouts, count: number, timeoutMs = timeouts[of]) =>
     createJobThreads<CompactAnswer>(count, {
-      startWorker,
+      ...(startWorker === undefined ? compactWorkers : { startWorker }),
       timeoutMs,
       idleMs: idleMs[of],
       waitingMax: options.waitingMax ?? usualWaitingMax,
@@ -79,8 +80,9 @@ export function createCompactThreads(options: CompactThreadOptions = {}): Compac
   const excerpts = open("excerpt", excerptThreads, options.excerptTimeoutMs);
   const receipts = open("receipt", 1);
   const checks = open("check", 1);
-  /** A check takes far less time than an excerpt, so it must not wait for one. */
-  const freeForCheck = (): JobThread<CompactAnswer> => (excerpts.jobs === 0 ? excerpts : checks);
+  /** An excerpt's thread if all are idle. Checks and receipts must not wait for an excerpt, which takes far longer. */
+  const idleOr = (other: JobThread<CompactAnswer>): JobThread<CompactAnswer> =>
+    excerpts.jobs === 0 ? excerpts : other;
 
   const makeThere: MakeExcerpt = async (conversation, goal) => {
     const bytes = conversation.messages.reduce((sum, message) => sum + sizeOf(message), 0);
@@ -100,7 +102,7 @@ export function createCompactThreads(options: CompactThreadOptions = {}): Compac
         work.before.reduce((sum, { message }) => sum + messageText(message).length, 0);
       if (chars <= inPlaceBytes) return receiptFrom(work);
       const job: CompactJob = { kind: "receipt", work };
-      const outcome = await receipts.run(() => ({ job }));
+      const outcome = await idleOr(receipts).run(() => ({ job }));
       const answer = outcome.kind === "answered" ? outcome.answer : undefined;
       // If the receipt is not made in time, a short receipt says how much was removed, but lists no facts.
       return answer?.kind === "receipt"
@@ -110,7 +112,7 @@ export function createCompactThreads(options: CompactThreadOptions = {}): Compac
     validate: async (input) => {
       const chars = input.bodyText.length + (input.originalText ?? "").length;
       if (chars <= validatedInPlaceChars) return newViolations(parseRuleInput(input));
-      const answer = await doneBy(freeForCheck(), { kind: "validate", input });
+      const answer = await doneBy(idleOr(checks), { kind: "validate", input });
       if (answer.kind === "validate") return answer.findings;
       throw new Error(answer.kind === "threw" ? answer.reason : otherKind);
     },
@@ -152,9 +154,10 @@ function sizeOf({ bytes, original }: VisibleConversation["messages"][number]): n
 
 const bytesPerToken = 4;
 
-function startCompactWorker(): Worker {
-  return new Worker(new URL("./compact-worker.ts", import.meta.url), {
-    name: "compact",
-    resourceLimits: { maxOldGenerationSizeMb: 2048 },
-  });
-}
+const compactWorkers = createSpareWorkers(
+  () =>
+    new Worker(new URL("./compact-worker.ts", import.meta.url), {
+      name: "compact",
+      resourceLimits: { maxOldGenerationSizeMb: 2048 },
+    }),
+);

@@ -6,6 +6,7 @@ import { type Asking, Thread } from "../../workers/thread.ts";
 
 export interface JobThreadOptions {
   readonly startWorker: () => Worker;
+  readonly giveWorker?: (worker: Worker) => void;
   /** Maximum time for a job in milliseconds. The time starts when the thread begins the job. */
   readonly timeoutMs: number;
   readonly idleMs: number;
@@ -91,7 +92,7 @@ export function createJobThread<A>(options: JobThreadOptions): JobThread<A> {
     close: async () => {
       isClosed = true;
       clearTimeout(idleTimer);
-      await thread.end();
+      await thread.release();
     },
   };
 }
