@@ -21,7 +21,7 @@ const CHAIN = {
     "discard_low_rel",
     "hybrid",
   ],
-  summarize_old: { old_threshold: 0.05 },
+  summarize_old: { old_threshold: 0.15 },
   prioritize_recent: { rel_threshold: 0.01, recent_bias: 1 },
   content_type_chunking: { compress_ratios: { code: 1, text: 1, plan_ref: 1, log: 1, other: 1 } },
   discard_low_rel: { discard_percent: 0.02 },
@@ -205,6 +205,7 @@ describe("the phases of a run", () => {
     const talk = stage.talk({ name: "short", agent: "short" });
     await talk.say("Hello.");
     const { page } = await browser.open({ ...stage, path: `#/session/${talk.id}` });
+    await page.locator("header .name").getByText("short").waitFor();
     await page.evaluate(COLLECT);
     // The service answers 409 to that, which the browser would report as an error.
     await stage.post(`/api/sessions/${talk.id}/compact`, {});

@@ -55,8 +55,7 @@ const ARGUMENTS = [
   "--no-sandbox",
   "--no-zygote",
   "--font-render-hinting=none",
-  "--use-gl=angle",
-  "--use-angle=swiftshader",
+  "--disable-gpu",
 ];
 /** This script runs in the page. It is a string because this package has no DOM types. */
 const TELL_OF_POLICY = `document.addEventListener("securitypolicyviolation", (event) =>
