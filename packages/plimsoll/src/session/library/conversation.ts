@@ -1,12 +1,13 @@
 /** The conversation of a session in memory: messages, their hashes and their sums. */
 
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { JsonObject } from "../../message/json.ts";
 import type { Message } from "../../message/message.ts";
 import type { Wire } from "../../wire/format/wire.ts";
 import { mayCarryMark } from "../draft/cache-marks.ts";
 import { encodeMessage, encodePending } from "../draft/encode.ts";
 import { linksIn } from "../identify/named-links.ts";
-import { appendMessages, type Tip } from "../log/append.ts";
+import { appendInSteps, messagesPerStep, placingIn, type Tip } from "../log/append.ts";
 import { extendLink, type Link, type LogMessage, rootLink, type SessionLog } from "../log/log.ts";
 import { addMessage, nothing } from "../log/path.ts";
 import type { Ruler } from "../measure/message-facts.ts";
@@ -33,7 +34,7 @@ export function useWire(state: SessionState, wire: Wire): void {
  * whole conversation.
  */
 export async function appendPending(
-  context: Pick<TurnContext, "facts">,
+  context: Pick<TurnContext, "facts" | "exclusively">,
   state: SessionState,
   { wire, ruler, turn, branch }: Appending,
 ): Promise<{ readonly tip: Tip; readonly newMessages: number }> {
@@ -50,7 +51,7 @@ export async function appendPending(
     bytes: bytes[index] ?? new Uint8Array(),
     tag: encoded[index]?.tag,
   }));
-  const tip = appendMessages(state.log, from, entries, {
+  const tip = await addToLog(context, state.log, from, entries, {
     turn: turn.id,
     branch,
     source: "request",
@@ -58,9 +59,17 @@ export async function appendPending(
     at: turn.at,
     priority: state.priority,
   });
-  take(state, added, messages);
+  await take(state, added, messages);
   state.tip = tip;
   return { tip, newMessages: added.length };
+}
+
+/** While messages are added in steps, no request of the proxy may look for its place in this log. */
+function addToLog(
+  { exclusively }: Pick<TurnContext, "exclusively">,
+  ...[log, from, entries, appending]: Parameters<typeof appendInSteps>
+): Promise<Tip> {
+  return exclusively(placingIn(log), () => appendInSteps(log, from, entries, appending));
 }
 
 /** The messages of the model at the end of the conversation so far. */
@@ -81,12 +90,14 @@ function noteMarks(state: SessionState, wire: Wire, bytes: readonly Uint8Array[]
   state.hasMarks ||= bytes.some((one) => mayCarryMark(wire, one));
 }
 
-function take(
+/** Takes new messages into the state, and lets other work run in between. Contract: the session does nothing else meanwhile. */
+async function take(
   state: SessionState,
   added: readonly JsonObject[],
   messages: readonly LogMessage[],
-): void {
+): Promise<void> {
   for (const [index, message] of messages.entries()) {
+    if (index > 0 && index % messagesPerStep === 0) await nextTurn();
     state.sentMessages.push(added[index] ?? {});
     state.messages.push(message);
     state.links.push(extendLink(state.links.at(-1) ?? rootLink(state.wire?.name ?? ""), message));
@@ -100,7 +111,7 @@ function take(
  * the session was deleted, the conversation goes on in a new one.
  */
 export async function reopen(
-  context: Pick<TurnContext, "sessions" | "facts" | "now">,
+  context: Pick<TurnContext, "sessions" | "facts" | "now" | "exclusively">,
   state: SessionState,
   ruler: Ruler,
 ): Promise<void> {
@@ -117,7 +128,7 @@ export async function reopen(
     bytes: bytes[index] ?? new Uint8Array(),
   }));
   const root: Tip = { seq: null, link: rootLink(state.wire.name) };
-  state.tip = appendMessages(log, root, entries, {
+  state.tip = await addToLog(context, log, root, entries, {
     turn: "",
     branch: branchOf(log, state.agent),
     source: "request",
@@ -146,7 +157,7 @@ async function useRuler(
   for (const list of [state.messages, state.links, state.sumsBefore]) list.splice(0);
   state.sumsBefore.push(nothing);
   state.totals = emptyTotals;
-  take(state, sentMessages, messages);
+  await take(state, sentMessages, messages);
 }
 
 /** Adds the model's answer to the conversation, or the first answer if there are several alternatives. Returns its tokens. */
@@ -161,7 +172,7 @@ export async function takeAnswer(
   const messages = await context.facts.learn(wire, answer.map(encodeMessage), ruler);
   const link = messages.reduce<Link>(extendLink, tip.link);
   state.tip = { seq: state.log.seqByChain.get(link.chain) ?? tip.seq, link };
-  take(state, answer, messages);
+  await take(state, answer, messages);
   return messages.reduce((sum, { tokens }) => sum + tokens, 0);
 }
 
@@ -178,7 +189,7 @@ export async function resume(
   noteMarks(state, wire, bytes);
   const messages = await context.facts.learn(wire, bytes, ruler);
   state.ruler = ruler;
-  take(state, sentMessages, messages);
+  await take(state, sentMessages, messages);
   const links = linksIn(state.log, state.messages, state.links);
   state.links.splice(0, state.links.length, ...links);
   const link = state.links.at(-1) ?? rootLink(wire.name);

@@ -1,5 +1,6 @@
 /** Adds messages, branches and events to the log in memory. save.ts stores them. */
 
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { PlimsollEvent, Relation } from "../../message/event.ts";
 import type { MessageTag } from "../../message/tag.ts";
 import type { Priority } from "../../message/unit.ts";
@@ -68,6 +69,29 @@ export function appendMessages(
 ): Tip {
   let tip = from;
   for (const message of messages) tip = appendMessage(log, tip, message, appending);
+  return tip;
+}
+
+/** Name of the queue in which requests wait until they may look for their place in this log, or add messages to it. */
+export function placingIn({ record: { id } }: SessionLog): string {
+  return `log\0${id}`;
+}
+
+/** Number of messages that are added, or read, before other work may run. */
+export const messagesPerStep = 1000;
+
+/** Like `appendMessages`, but lets other work run in between. Contract: nobody else adds messages to this log meanwhile. */
+export async function appendInSteps(
+  log: SessionLog,
+  from: Tip,
+  messages: readonly MessageToAppend[],
+  appending: Appending,
+): Promise<Tip> {
+  let tip = from;
+  for (let at = 0; at < messages.length; at += messagesPerStep) {
+    if (at > 0) await nextTurn();
+    tip = appendMessages(log, tip, messages.slice(at, at + messagesPerStep), appending);
+  }
   return tip;
 }
 

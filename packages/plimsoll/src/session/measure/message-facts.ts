@@ -18,6 +18,7 @@ import { shortHash } from "../../store/chain.ts";
 import { isCompaction } from "../../wire/format/known-parts.ts";
 import { parseJson } from "../../wire/format/slices.ts";
 import type { Wire } from "../../wire/format/wire.ts";
+import { messagesPerStep } from "../log/append.ts";
 import { longTextHash } from "../log/ids.ts";
 import type { LogMessage, Marks } from "../log/log.ts";
 import { essenceOf, marksOf } from "./essence.ts";
@@ -116,22 +117,24 @@ export function createFactsReader(counter: Pick<SessionTokenCounter, "count">): 
     }
   };
 
+  const learn: FactsReader["learn"] = async (wire, messages, ruler) => {
+    const entries = messages.map((bytes): Unread => {
+      const contentHash = hash("sha256", bytes, "hex");
+      const key = `${wire.name}\0${contentHash}`;
+      return { bytes, contentHash, key, facts: known.get(key) };
+    });
+    const isCounted = ({ facts }: Unread): boolean =>
+      facts?.counts.has(ruler.key) === true && !facts.guessed.has(ruler.key);
+    const unread = entries.filter((entry) => !isCounted(entry));
+    if (unread.length > 0) await countAll(wire, unread, ruler);
+    return entries.map((entry) => toLogMessage(entry, ruler));
+  };
+
   return {
     get bytes() {
       return known.size * factBytes;
     },
-    learn: async (wire, messages, ruler) => {
-      const entries = messages.map((bytes): Unread => {
-        const contentHash = hash("sha256", bytes, "hex");
-        const key = `${wire.name}\0${contentHash}`;
-        return { bytes, contentHash, key, facts: known.get(key) };
-      });
-      const isCounted = ({ facts }: Unread): boolean =>
-        facts?.counts.has(ruler.key) === true && !facts.guessed.has(ruler.key);
-      const unread = entries.filter((entry) => !isCounted(entry));
-      if (unread.length > 0) await countAll(wire, unread, ruler);
-      return entries.map((entry) => toLogMessage(entry, ruler));
-    },
+    learn: inSteps(learn),
     weigh: async (messages, ruler) => {
       const read = messages.map((message) => countablesOf(message, ruler));
       const texts = read.flatMap((one) => one.texts);
@@ -153,6 +156,18 @@ export function createFactsReader(counter: Pick<SessionTokenCounter, "count">): 
       const { counts, isGuess } = await countOrGuess(counter, ruler.tokenizer, [json]);
       return { ...schemaTokens(addCounts(counts), ruler.schemaFactor ?? 1), isGuess };
     },
+  };
+}
+
+/** Learns a part of the messages at a time, so that other work may run in between. */
+function inSteps(learn: FactsReader["learn"]): FactsReader["learn"] {
+  return async (wire, messages, ruler) => {
+    const learned: LogMessage[] = [];
+    for (let at = 0; at < messages.length; at += messagesPerStep) {
+      if (at > 0) await nextTick();
+      learned.push(...(await learn(wire, messages.slice(at, at + messagesPerStep), ruler)));
+    }
+    return learned;
   };
 }
 

@@ -1,6 +1,5 @@
 /** Finds the session and branch of a request and appends its new messages to the log. */
 
-import { setImmediate as nextTurn } from "node:timers/promises";
 import { PlimsollError } from "../../message/error.ts";
 import type { NodeRecord, Store } from "../../store/store.ts";
 import type { SessionCache } from "../identify/find-session.ts";
@@ -18,9 +17,10 @@ import { keepSpellings } from "../identify/spellings.ts";
 import {
   type Appending,
   announceSession,
-  appendMessages,
+  appendInSteps,
   type MessageToAppend,
   type Placed,
+  placingIn,
   startNewBranch,
   type Tip,
 } from "../log/append.ts";
@@ -84,7 +84,7 @@ type Placing = Omit<PlacedRequest, "placed">;
 async function place(world: PlacingWorld, read: ReadRequest, placing: Placing): Promise<Placed> {
   const log = await sessionFor(world, read, placing);
   // While messages are added in steps, no other request may look for its place: the branch would seem to end too early.
-  return world.exclusively(`log\0${log.record.id}`, () => placeIn(world, log, read, placing));
+  return world.exclusively(placingIn(log), () => placeIn(world, log, read, placing));
 }
 
 async function placeIn(
@@ -118,9 +118,6 @@ async function placeIn(
   };
 }
 
-/** So many messages are appended before other work may run. */
-const messagesPerStep = 1000;
-
 /**
  * Appends the new messages, moves the tip of the branch to the last one, and notes that a turn is under way. Contract: nobody else
  * places a request in this log meanwhile.
@@ -147,11 +144,7 @@ async function append(
     left: leftBehind(left),
     priority,
   };
-  let tip = knownTip(position);
-  for (let at = 0; at < added.length; at += messagesPerStep) {
-    if (at > 0) await nextTurn();
-    tip = appendMessages(log, tip, added.slice(at, at + messagesPerStep), appending);
-  }
+  const tip = await appendInSteps(log, knownTip(position), added, appending);
   moveTip(branch, tip.seq);
   branch.inFlight++;
   return tip;

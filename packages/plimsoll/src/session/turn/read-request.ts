@@ -6,6 +6,7 @@ import { type BodySlices, readSlices } from "../../wire/format/slices.ts";
 import type { WireRequest } from "../../wire/format/wire.ts";
 import type { Draft } from "../draft/draft.ts";
 import type { PrefixMemory, RecalledPrefix } from "../identify/last-request.ts";
+import { messagesPerStep } from "../log/append.ts";
 import { extendLinks, type Link, type LogMessage } from "../log/log.ts";
 import type { FactsReader } from "../measure/message-facts.ts";
 import type { Preamble, PreambleReader } from "../measure/preamble.ts";
@@ -38,8 +39,6 @@ export interface ReadRequest {
 }
 
 const largeBytes = 1024 * 1024;
-/** So many new messages are learned before other work may run. */
-const messagesPerStep = 1000;
 
 export async function readRequest(world: ReaderWorld, given: Incoming): Promise<ReadRequest> {
   const { wire, body } = given;
@@ -93,13 +92,11 @@ async function learnMessages(
 ): Promise<Pick<ReadRequest, "messages" | "links">> {
   const { wire, body } = incoming;
   const known = recalled.rulerKey === ruler.key ? recalled.messages : [];
-  const messages = [...known];
+  const messages = [...known, ...(await facts.learn(wire, bytes.slice(known.length), ruler))];
   let links: readonly Link[] = recalled.links.slice(0, known.length);
-  while (messages.length < bytes.length) {
-    const step = bytes.slice(messages.length, messages.length + messagesPerStep);
-    messages.push(...(await facts.learn(wire, step, ruler)));
-    links = extendLinks(wire.name, links, messages);
-    if (messages.length < bytes.length) await nextTurn();
+  while (links.length < messages.length) {
+    links = extendLinks(wire.name, links, messages.slice(0, links.length + messagesPerStep));
+    if (links.length < messages.length) await nextTurn();
   }
   const read = { body, slices: recalled.slices, rulerKey: ruler.key, messages, links };
   if (!isGuessed(messages)) prefixes.remember(memoryKeyOf(incoming), read);
