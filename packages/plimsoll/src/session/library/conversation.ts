@@ -42,8 +42,7 @@ export async function appendPending(
   await useRuler(context, state, ruler);
   const encoded = encodePending(state.pending.splice(0), state.wire ?? wire, lastAnswer(state));
   const added = encoded.map(({ json }) => json);
-  const bytes = added.map(encodeMessage);
-  noteMarks(state, state.wire ?? wire, bytes);
+  const bytes = await encodeAll(state, state.wire ?? wire, added);
   const messages = await context.facts.learn(state.wire ?? wire, bytes, ruler);
   const from = state.tip ?? { seq: null, link: rootLink(state.log.record.wire) };
   const entries = messages.map((message, index) => ({
@@ -86,8 +85,20 @@ export function lastAnswer({
   return answer;
 }
 
-function noteMarks(state: SessionState, wire: Wire, bytes: readonly Uint8Array[]): void {
-  state.hasMarks ||= bytes.some((one) => mayCarryMark(wire, one));
+/** The bytes of the messages. Notes whether any of them may carry a cache mark, and lets other work run in between. */
+async function encodeAll(
+  state: SessionState,
+  wire: Wire,
+  messages: readonly JsonObject[],
+): Promise<readonly Uint8Array[]> {
+  const bytes: Uint8Array[] = [];
+  for (const [index, message] of messages.entries()) {
+    if (index > 0 && index % messagesPerStep === 0) await nextTurn();
+    const encoded = encodeMessage(message);
+    state.hasMarks ||= mayCarryMark(wire, encoded);
+    bytes.push(encoded);
+  }
+  return bytes;
 }
 
 /** Takes new messages into the state, and lets other work run in between. Contract: the session does nothing else meanwhile. */
@@ -121,7 +132,7 @@ export async function reopen(
   const log = known ?? context.sessions.create({ tenant, wire, ...named });
   state.log = log;
   if (state.wire === undefined) return;
-  const bytes = state.sentMessages.map(encodeMessage);
+  const bytes = await encodeAll(state, state.wire, state.sentMessages);
   const messages = await context.facts.learn(state.wire, bytes, ruler);
   const entries = messages.map((message, index) => ({
     message,
@@ -151,7 +162,7 @@ async function useRuler(
   const isChanged = state.ruler !== undefined && state.ruler.key !== ruler.key;
   state.ruler = ruler;
   if (!isChanged || state.wire === undefined) return;
-  const bytes = state.sentMessages.map(encodeMessage);
+  const bytes = await encodeAll(state, state.wire, state.sentMessages);
   const messages = await context.facts.learn(state.wire, bytes, ruler);
   const sentMessages = state.sentMessages.splice(0);
   for (const list of [state.messages, state.links, state.sumsBefore]) list.splice(0);
@@ -185,8 +196,7 @@ export async function resume(
   const { wire } = state;
   if (wire === undefined) return;
   const ruler = state.ruler ?? context.targets.resolve(wire.name, wire, { model: "" }).ruler;
-  const bytes = sentMessages.map(encodeMessage);
-  noteMarks(state, wire, bytes);
+  const bytes = await encodeAll(state, wire, sentMessages);
   const messages = await context.facts.learn(wire, bytes, ruler);
   state.ruler = ruler;
   await take(state, sentMessages, messages);

@@ -71,7 +71,7 @@ const maxFactsBytes = 192 * 1024 * 1024;
 /** Size in bytes above which a message is large. Between the steps of reading a large message, other work may run. */
 const largeBytes = 256 * 1024;
 /** After reading this many bytes of small messages, other work may run. */
-const bytesPerTick = 512 * 1024;
+const bytesPerTick = 256 * 1024;
 
 export function createFactsReader(counter: Pick<SessionTokenCounter, "count">): FactsReader {
   const known = new BoundedMap<string, Facts>({ entries: Math.floor(maxFactsBytes / factBytes) });
