@@ -22,6 +22,12 @@ export const rooms = [
   ],
   ["message", "message.ts", "The basic types: messages, edits, events and errors", pure],
   [
+    "work",
+    "task.ts",
+    "Tasks, tickets and agents: their types, and which change may follow which",
+    pure,
+  ],
+  [
     "search",
     "collect-passages.ts",
     "Finds passages, messages and tools by words and by meaning",
@@ -153,6 +159,7 @@ export const rooms = [
   ["session/turn", "turn.ts", "One request, from start to end: start reading here"],
   ["session/inspect", "window.ts", "Pictures, figures and reports of a session"],
   ["session/steer", "steer.ts", "Changes by hand: undo, restore, pin, compact"],
+  ["session/work", "work.ts", "Changes tasks and tickets, and asks people"],
   ["session/library", "session.ts", "The library's Session"],
   [".", "plimsoll.ts", "The engine, which puts the parts together, and the public API"],
   ["replay", "replay.ts", "Replays recorded conversations under other policies"],

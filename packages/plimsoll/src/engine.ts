@@ -8,6 +8,7 @@ import { NamedQueues } from "./bounds/queue.ts";
 import { checkConfig } from "./config/config.ts";
 import { configuredTokenizers } from "./config/configured-tokenizers.ts";
 import { openDataFolder } from "./config/data-folder.ts";
+import { retryPolicyOf } from "./config/retry.ts";
 import type { Config } from "./config/schema.ts";
 import { summariserChoice } from "./config/summariser.ts";
 import type { TurnPoint } from "./message/api.ts";
@@ -57,6 +58,7 @@ import { type ClosableTurns, createOpenTurns } from "./session/turn/open-turns.t
 import { peekBody } from "./session/turn/peek.ts";
 import { createTurnServices } from "./session/turn/services.ts";
 import { ReceivedTurn } from "./session/turn/turn.ts";
+import { createWork, type Work } from "./session/work/work.ts";
 import type { Store } from "./store/store.ts";
 import { newViolations } from "./wire/validate/validate.ts";
 
@@ -93,7 +95,17 @@ export interface Parts {
   readonly sessionsInMemory?: number;
 }
 
-export interface Engine {
+/** Where events can be heard. */
+export interface Watched {
+  on<T extends PlimsollEventType>(
+    type: T,
+    handler: (event: Extract<PlimsollEvent, { type: T }>) => void,
+  ): () => void;
+  /** Receives all events, each with its tenant and number. For callers that forward events. */
+  subscribe(handler: (event: EmittedEvent) => void): () => void;
+}
+
+export interface Engine extends Watched {
   /** Opens a new session, or an earlier one by its id. */
   session(options?: SessionOptions | string): Promise<Session>;
   /** Begins a turn with the request body that a client sent. Used by the proxy. */
@@ -111,17 +123,13 @@ export interface Engine {
   readonly steering: Steering;
   /** Deletes sessions. */
   readonly forgetting: Forgetting;
+  /** Tasks, tickets and the states of agents. */
+  readonly work: Work;
   readonly inspect: Inspection;
   readonly store: Store;
   readonly health: Health;
   readonly settings: Settings;
   readonly sign: Sign;
-  on<T extends PlimsollEventType>(
-    type: T,
-    handler: (event: Extract<PlimsollEvent, { type: T }>) => void,
-  ): () => void;
-  /** Receives all events, each with its tenant and number. For callers that forward events. */
-  subscribe(handler: (event: EmittedEvent) => void): () => void;
   /** Loads the default tokenizer now, so that the first request does not have to wait for it. */
   warmUp(): Promise<void>;
   close(): Promise<void>;
@@ -199,6 +207,12 @@ export async function openEngine(options: EngineOptions = {}): Promise<Engine> {
     own,
     steering: createSteering(context),
     forgetting,
+    work: createWork({
+      store,
+      bus,
+      now: context.now,
+      questionPolicy: () => retryPolicyOf(context.config, "askQuestion"),
+    }),
     inspect: {
       picture: context.picture,
       names: createNames(store),

@@ -8,6 +8,9 @@ export interface RetryPolicy extends GrowingPause {
   readonly attempts: number;
 }
 
+/** People take longer to answer than machines. */
+const questionPolicy = { max_attempts: 4, backoff_base_seconds: 10 };
+
 /**
  * The policy for a tool. Each value comes from the settings of the tool, from the settings for all tools, or else from the
  * defaults.
@@ -15,7 +18,10 @@ export interface RetryPolicy extends GrowingPause {
 export function retryPolicyOf(config: Config, tool?: string): RetryPolicy {
   const { default: usual = {}, per_tool: perTool = {} } =
     config.context_config?.retry_policies ?? {};
-  const own = new Map(Object.entries(perTool)).get(tool ?? "") ?? {};
+  const own = {
+    ...(tool === "askQuestion" ? questionPolicy : {}),
+    ...new Map(Object.entries(perTool)).get(tool ?? ""),
+  };
   return {
     attempts: own.max_attempts ?? usual.max_attempts ?? 3,
     baseMs: (own.backoff_base_seconds ?? usual.backoff_base_seconds ?? 5) * 1000,

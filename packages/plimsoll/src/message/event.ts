@@ -57,6 +57,7 @@ export interface BranchStartEvent extends Base {
 
 export interface TurnStartEvent extends Base {
   readonly type: "turn-start";
+  readonly agent?: string;
   readonly turn: string;
   readonly branch: string;
   readonly model: string;
@@ -74,6 +75,7 @@ export interface TurnStartEvent extends Base {
 
 export interface TurnEndEvent extends Base {
   readonly type: "turn-end";
+  readonly agent?: string;
   readonly turn: string;
   readonly branch: string;
   /** Name of the provider in the configuration. Absent in the oldest events. */
@@ -350,7 +352,30 @@ export interface SettingsChangedEvent extends Base {
   readonly type: "settings-changed";
 }
 
+/** The status of a task changed, or somebody reported on it. Includes new tasks. */
+export interface TasksChangedEvent extends Base {
+  readonly type: "tasks-changed";
+  readonly taskId: string;
+  readonly newStatus: string;
+}
+
+export interface TicketsChangedEvent extends Base {
+  readonly type: "tickets-changed";
+  readonly ticketId: string;
+  readonly action: "create" | "update" | "delete" | "resolve";
+}
+
+/** An agent began to work, became idle, or failed. Not stored: it follows from the turns. */
+export interface AgentStateChangedEvent extends Base {
+  readonly type: "agent-state-changed";
+  readonly agentName: string;
+  readonly state: "idle" | "busy" | "error";
+}
+
 export type PlimsollEvent =
+  | TasksChangedEvent
+  | TicketsChangedEvent
+  | AgentStateChangedEvent
   | SettingsChangedEvent
   | SessionStartEvent
   | BranchStartEvent

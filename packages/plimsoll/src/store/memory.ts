@@ -20,8 +20,10 @@ import type {
   StoredBody,
   StoredEvent,
   TurnRecord,
+  WorkWrite,
   Write,
 } from "./store.ts";
+import { workInMemory } from "./work-reads.ts";
 
 interface KeptMessage {
   readonly node: NodeRecord;
@@ -50,6 +52,8 @@ interface Memory {
   readonly errors: { readonly tenant: string; readonly error: ErrorRecord }[];
   readonly talks: Map<string, { readonly session: string; readonly seq: number }[]>;
   readonly events: StoredEvent[];
+  /** The newest revision of each work item, by id. */
+  readonly work: Map<string, WorkWrite>;
   /** The ids of deleted sessions. */
   readonly forgotten: Set<string>;
   lastEvent: number;
@@ -70,6 +74,7 @@ export function createMemoryStore(): Store {
     errors: [],
     talks: new Map(),
     events: [],
+    work: new Map(),
     forgotten: new Set(),
     lastEvent: 0,
     lastTurn: 0,
@@ -98,6 +103,7 @@ export function createMemoryStore(): Store {
     ...sessionReads(memory),
     ...messageReads(memory),
     ...otherReads(memory),
+    ...workInMemory(memory.work),
   };
 }
 
@@ -265,8 +271,12 @@ function refuseIfTaken(memory: Memory, write: Write): void {
   const isTaken =
     (write.kind === "message" && memory.sessions.get(write.session)?.nodes.has(write.node.seq)) ||
     (write.kind === "turn" && memory.sessions.get(write.session)?.turns.has(write.turn.id)) ||
-    (write.kind === "edit" && memory.sessions.get(write.session)?.edits.has(write.edit.seq));
-  if (write.kind === "session" && memory.forgotten.has(write.session.id))
+    (write.kind === "edit" && memory.sessions.get(write.session)?.edits.has(write.edit.seq)) ||
+    (write.kind === "work" &&
+      (memory.work.get(write.item.id)?.item.revision ?? 0) >= write.item.revision);
+  const session = write.kind === "session" ? write.session.id : undefined;
+  const owner = write.kind === "work" ? write.item.session : session;
+  if (owner !== undefined && memory.forgotten.has(owner))
     throw new PlimsollError("STORE_CONFLICT", "This session was deleted.");
   if (isTaken) throw new PlimsollError("STORE_CONFLICT", `This ${write.kind} is already stored.`);
 }
@@ -285,6 +295,9 @@ function apply(memory: Memory, write: Write): readonly number[] {
       return [];
     case "reference":
       setIfAbsent(memory.references, `${write.tenant}\0${write.reference.name}`, write.reference);
+      return [];
+    case "work":
+      memory.work.set(write.item.id, write);
       return [];
     case "memory":
       remember(memory.memories, write);
@@ -326,7 +339,7 @@ function applyToSession(
   kept: Kept,
   write: Exclude<
     Write,
-    { kind: "event" | "archive" | "reference" | "error" | "session" | "memory" }
+    { kind: "event" | "archive" | "reference" | "error" | "session" | "memory" | "work" }
   >,
 ): void {
   switch (write.kind) {

@@ -3,7 +3,6 @@
 import type { Database } from "better-sqlite3";
 import { fillStep3, statements3 } from "./migration-3.ts";
 import { fillStep5, statements5 } from "./migration-5.ts";
-import { statements6 } from "./migration-6.ts";
 
 export interface Migration {
   readonly version: number;
@@ -82,7 +81,32 @@ export const migrations: readonly Migration[] = [
     ],
   },
   { version: 5, statements: statements5, run: fillStep5 },
-  { version: 6, statements: statements6 },
+  {
+    // The ids of deleted sessions. No process can write such a session again.
+    version: 6,
+    statements: [
+      `CREATE TABLE forgotten (
+        number INTEGER PRIMARY KEY, session TEXT NOT NULL UNIQUE, at BIGINT NOT NULL, is_done INTEGER NOT NULL)`,
+      // Every commit of a session begins with its row in this table.
+      `CREATE TRIGGER sessions_stay_forgotten BEFORE INSERT ON sessions
+        WHEN EXISTS (SELECT 1 FROM forgotten WHERE session = NEW.id)
+        BEGIN SELECT RAISE(ABORT, 'the session was deleted'); END`,
+    ],
+  },
+  {
+    // Tasks and tickets. Each change of an item is a row of its own, so no row ever changes.
+    version: 7,
+    statements: [
+      `CREATE TABLE work (
+        number INTEGER PRIMARY KEY, kind TEXT NOT NULL, item BIGINT NOT NULL, revision BIGINT NOT NULL,
+        tenant TEXT NOT NULL, session TEXT NOT NULL, record BLOB NOT NULL, seal BLOB,
+        UNIQUE (kind, item, revision))`,
+      "CREATE INDEX work_by_session ON work (session)",
+      `CREATE TRIGGER work_stays_forgotten BEFORE INSERT ON work
+        WHEN EXISTS (SELECT 1 FROM forgotten WHERE session = NEW.session)
+        BEGIN SELECT RAISE(ABORT, 'the session was deleted'); END`,
+    ],
+  },
 ];
 
 export const schemaVersion: number = migrations.at(-1)?.version ?? 0;

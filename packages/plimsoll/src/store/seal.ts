@@ -60,6 +60,7 @@ export const sealedColumns = {
   errors: ["tenant", "session", "record"],
   events: ["tenant", "session", "at", "event"],
   memories: ["session", "name", "memory"],
+  work: ["kind", "item", "revision", "tenant", "session", "record"],
 } as const;
 
 export type SealedTable = keyof typeof sealedColumns;

@@ -50,6 +50,7 @@ import type {
   TalkMatch,
   TalkQuery,
 } from "./store.ts";
+import { workInSql } from "./work-reads.ts";
 
 /** Contract: `transact` runs all statements in one durable transaction and returns the rows of each. */
 export interface SqlDriver {
@@ -143,6 +144,7 @@ export function createSqlStore(driver: SqlDriver): Store {
       return { name, session: textOf(row, "session"), seq: Number(row["seq"]) };
     },
     errors: (query) => readErrors(driver, query),
+    ...workInSql(driver),
     events: (query) => readEvents(driver, query),
     figures: () => readFigures(driver),
     holdings: (sessions) => readHoldings(driver, sessions),

@@ -1,5 +1,6 @@
 /** Turns writes into SQL statements. Every row gets a seal, except rows that are identified by their own hash. */
 
+import { numberOf } from "../work/number.ts";
 import { packRecord, plainRecord } from "./record.ts";
 import { type SealedTable, type SqlRow, type SqlValue, sealedColumns, sealOf } from "./seal.ts";
 import type { SqlStatement } from "./sql-rows.ts";
@@ -58,7 +59,7 @@ function statementOfMemory({
 }
 
 function statementOfNews(
-  write: Extract<Write, { kind: "reference" | "error" | "event" }>,
+  write: Extract<Write, { kind: "reference" | "error" | "event" | "work" }>,
 ): SqlStatement {
   const { tenant } = write;
   switch (write.kind) {
@@ -73,6 +74,18 @@ function statementOfNews(
     case "event": {
       const { session, at } = write.event;
       return inserts.events({ tenant, session, at, event: packRecord(write.event) });
+    }
+    case "work": {
+      const { id, session, revision } = write.item;
+      const record = packRecord(write.item);
+      return inserts.work({
+        kind: write.of,
+        item: numberOf(id),
+        revision,
+        tenant,
+        session,
+        record,
+      });
     }
   }
 }
@@ -95,6 +108,7 @@ const inserts = {
   refs: sealedInsert("refs", { ending: unlessThere }),
   errors: sealedInsert("errors"),
   events: sealedInsert("events", { ending: "RETURNING seq" }),
+  work: sealedInsert("work"),
   memories: sealedInsert("memories", { ending: replacing("memories", ["session", "name"]) }),
 } as const satisfies Readonly<Record<SealedTable | "heads" | "blocks", Insert>>;
 

@@ -10,6 +10,8 @@ import type {
   TurnStatus,
 } from "../message/event.ts";
 import type { OutputSize, Role, Usage } from "../message/message.ts";
+import type { Task } from "../work/task.ts";
+import type { Ticket } from "../work/ticket.ts";
 import type { StoreForgetting } from "./forget/forgetting.ts";
 
 export interface SessionRecord {
@@ -260,7 +262,26 @@ export type Write =
     }
   | { readonly kind: "reference"; readonly tenant: string; readonly reference: ReferenceRecord }
   | { readonly kind: "error"; readonly tenant: string; readonly error: ErrorRecord }
-  | { readonly kind: "event"; readonly tenant: string; readonly event: PlimsollEvent };
+  | { readonly kind: "event"; readonly tenant: string; readonly event: PlimsollEvent }
+  | WorkWrite;
+
+/** The kinds of work items, and their types. */
+export interface WorkItems {
+  readonly task: Task;
+  readonly ticket: Ticket;
+}
+
+export type WorkKind = keyof WorkItems;
+
+/** One revision of a work item. */
+export type WorkWrite = {
+  readonly [K in WorkKind]: {
+    readonly kind: "work";
+    readonly of: K;
+    readonly tenant: string;
+    readonly item: WorkItems[K];
+  };
+}[WorkKind];
 
 /** Bytes as they are stored. `packBody` makes them, outside any transaction. */
 export interface StoredBody {
@@ -305,6 +326,7 @@ export interface Store
   extends SessionReads,
     MessageReads,
     RecordReads,
+    WorkReads,
     StoreRepair,
     StoreForgetting {
   readonly kind: string;
@@ -366,6 +388,25 @@ export interface RecordReads {
   errors(query: ErrorQuery): Promise<readonly ErrorRecord[]>;
   events(query: EventQuery): Promise<readonly StoredEvent[]>;
   figures(): Promise<StoreFigures>;
+}
+
+export interface WorkReads {
+  /** The newest revision of an item. */
+  workItem<K extends WorkKind>(kind: K, id: string): Promise<OwnedItem<K> | undefined>;
+  /** The newest revision of each item, newest item first. */
+  workItems<K extends WorkKind>(kind: K, query: WorkQuery): Promise<readonly OwnedItem<K>[]>;
+}
+
+export interface OwnedItem<K extends WorkKind> {
+  readonly tenant: string;
+  readonly item: WorkItems[K];
+}
+
+export interface WorkQuery {
+  readonly tenant: string | undefined;
+  /** Only items with a lower number. */
+  readonly before?: number | undefined;
+  readonly limit: number;
 }
 
 export interface StoreRepair {

@@ -1,6 +1,7 @@
 /** Adds messages, branches and events to the log in memory. save.ts stores them. */
 
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { clientName } from "../../message/client-name.ts";
 import type { PlimsollEvent, Relation } from "../../message/event.ts";
 import type { MessageTag } from "../../message/tag.ts";
 import type { Priority } from "../../message/unit.ts";
@@ -176,6 +177,12 @@ export function startNewBranch(log: SessionLog, branch: BranchToStart): BranchSt
 /** The event is stored with the next commit. Subscribers receive it after that commit. */
 export function announce(log: SessionLog, event: PlimsollEvent): void {
   log.unsaved.push(Promise.resolve({ kind: "event", tenant: log.record.tenant, event }));
+}
+
+/** The agent of a session as its events name it: by its own name, or else by the name of its program. */
+export function agentOf({ record }: SessionLog): { readonly agent?: string } {
+  const agent = record.agent ?? record.client ?? clientName(record);
+  return agent === undefined ? {} : { agent };
 }
 
 export function announceSession(log: SessionLog, agent: string | undefined, at: number): void {

@@ -83,6 +83,9 @@ const eventTypes: Readonly<Record<PlimsollEventType, true>> = {
   "session-forgotten": true,
   "retention-spared": true,
   "settings-changed": true,
+  "tasks-changed": true,
+  "tickets-changed": true,
+  "agent-state-changed": true,
 };
 
 /** A handler for an event that does not exist would never be called, and nobody would notice. */

@@ -21,7 +21,7 @@ import { announceOverflow } from "../fit/refit-after-overflow.ts";
 import { noteTurn } from "../fit/when-to-compact.ts";
 import type { SessionCache } from "../identify/find-session.ts";
 import type { References } from "../identify/provider-ids.ts";
-import { announce, appendMessages, type Tip } from "../log/append.ts";
+import { agentOf, announce, appendMessages, type Tip } from "../log/append.ts";
 import { type LogMessage, moveTip, pathTo, remember, type SessionLog } from "../log/log.ts";
 import { reportDegraded } from "../log/report.ts";
 import type { LogSaver, Saved } from "../log/save.ts";
@@ -119,6 +119,7 @@ export async function endTurn(
     ...(record.isWindowGuess === true ? { isWindowGuess: true } : {}),
     ...(record.priority === undefined ? {} : { priority: record.priority }),
     ...(draft.who.run === undefined ? {} : { run: draft.who.run }),
+    ...agentOf(placed.log),
     ...(usage === undefined ? {} : { usage }),
     ...moneyOf(world.pricesOf(fitted.target), { ...fitted, usage, window: record.window }),
     ...(sent.rounds === undefined ? {} : { innerRounds: sent.rounds.innerRounds }),

@@ -2,6 +2,7 @@
 
 import { errorMessage, PlimsollError } from "../../message/error.ts";
 import type { Fitted } from "../fit/last-resort.ts";
+import { agentOf } from "../log/append.ts";
 import { reportDegraded } from "../log/report.ts";
 import { rememberSize } from "../measure/window-size.ts";
 import type { OpenTurn } from "./context.ts";
@@ -87,6 +88,7 @@ export function announceStart(
       limit: fitted.limit,
       ...(fitted.headTokens === undefined ? {} : { headTokens: fitted.headTokens }),
       ...(priority === undefined ? {} : { priority }),
+      ...agentOf(placed.log),
     },
   });
 }

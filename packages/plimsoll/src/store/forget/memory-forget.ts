@@ -24,6 +24,7 @@ export interface ForgetfulMemory {
   readonly talks: Map<string, { readonly session: string; readonly seq: number }[]>;
   readonly errors: { readonly error: { readonly session: string } }[];
   readonly events: { readonly event: { readonly session: string } }[];
+  readonly work: Map<string, { readonly item: { readonly session: string } }>;
   /** The ids of deleted sessions. */
   readonly forgotten: Set<string>;
 }
@@ -79,6 +80,7 @@ export function forgetInMemory(memory: ForgetfulMemory, { sessions }: ForgetOrde
   }
   dropFrom(memory.archive, isWanted);
   dropFrom(memory.references, isWanted);
+  for (const [id, { item }] of memory.work) if (isWanted(item.session)) memory.work.delete(id);
   for (const [talk, places] of memory.talks) {
     const others = places.filter(({ session }) => !isWanted(session));
     if (others.length === 0) memory.talks.delete(talk);

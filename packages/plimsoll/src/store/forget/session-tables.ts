@@ -14,4 +14,5 @@ export const sessionColumn = {
   errors: "session",
   events: "session",
   memories: "session",
+  work: "session",
 } as const;

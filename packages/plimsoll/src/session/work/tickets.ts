@@ -1,0 +1,85 @@
+/** Creates, lists, answers and changes tickets. */
+
+import type { Store } from "../../store/store.ts";
+import { checkedText, requiredText } from "../../work/checks.ts";
+import {
+  afterAnswer,
+  afterDelete,
+  afterResolve,
+  afterUpdate,
+  type NewTicket,
+  newTicket,
+  type Ticket,
+  type TicketUpdate,
+} from "../../work/ticket.ts";
+import type { Items, Tenant } from "./change-items.ts";
+import { type Listing, pageOf } from "./listing.ts";
+import type { Tasks } from "./tasks.ts";
+
+export interface Tickets {
+  create(tenant: string, wanted: NewTicket): Promise<Ticket>;
+  /** Newest first. */
+  list(listing: Listing): Promise<readonly Ticket[]>;
+  get(tenant: Tenant, id: string): Promise<Ticket>;
+  update(tenant: Tenant, id: string, update: TicketUpdate): Promise<Ticket>;
+  answer(tenant: Tenant, id: string, answer: { text: string; by: string }): Promise<Ticket>;
+  resolve(tenant: Tenant, id: string): Promise<Ticket>;
+  remove(tenant: Tenant, id: string): Promise<Ticket>;
+}
+
+export function ticketsOver(
+  store: Pick<Store, "workItems">,
+  items: Items<"ticket">,
+  tasks: Tasks,
+): Tickets {
+  return {
+    get: async (tenant, id) => (await items.get(tenant, id)).item,
+    list: async (listing) =>
+      (await store.workItems("ticket", pageOf("ticket", listing)))
+        .map(({ item }) => item)
+        .filter(({ isDeleted }) => isDeleted !== true),
+    create: async (tenant, wanted) => {
+      const { task } = wanted;
+      const checked: NewTicket = {
+        ...wanted,
+        title: requiredText("title", wanted.title),
+        description: checkedText("description", wanted.description ?? ""),
+        // The task must be there.
+        task: task === undefined ? undefined : (await tasks.get(tenant, task)).id,
+      };
+      return items.create(tenant, (id, at) => newTicket(id, checked, at));
+    },
+    update: async (tenant, id, { title, description, assignee }) => {
+      const update: TicketUpdate = {
+        title: title === undefined ? undefined : requiredText("title", title),
+        description:
+          description === undefined ? undefined : checkedText("description", description),
+        assignee: assignee === undefined ? undefined : requiredText("title", assignee),
+      };
+      return items.change(tenant, id, (ticket, at) => afterUpdate(ticket, update, at));
+    },
+    answer: async (tenant, id, { text, by }) => {
+      const checked = requiredText("answer", text);
+      const answered = await items.change(tenant, id, (ticket, at) =>
+        afterAnswer(ticket, { text: checked, by, at }),
+      );
+      await unblock(tasks, tenant, answered);
+      return answered;
+    },
+    resolve: async (tenant, id) => {
+      const resolved = await items.change(tenant, id, afterResolve);
+      await unblock(tasks, tenant, resolved);
+      return resolved;
+    },
+    remove: (tenant, id) => items.change(tenant, id, afterDelete),
+  };
+}
+
+/** A task that waits for this ticket can go on once the ticket is resolved. */
+async function unblock(tasks: Tasks, tenant: Tenant, { task, status }: Ticket): Promise<void> {
+  if (task === undefined || status !== "resolved") return;
+  const found = await tasks.get(tenant, task).catch(() => undefined);
+  if (found?.status !== "blocked_awaiting_feedback") return;
+  // Somebody else may have reported on the task meanwhile. That report stays.
+  await tasks.report(tenant, task, { status: "pending" }).catch(() => undefined);
+}

@@ -1,0 +1,33 @@
+/** Limits of the texts in tasks and tickets. */
+
+import { PlimsollError } from "../message/error.ts";
+
+/** Maximum lengths, in characters. Longer texts belong into files. */
+const textMost = { title: 300, description: 65_536, note: 8192, answer: 65_536 } as const;
+
+type TextName = keyof typeof textMost;
+
+/** Contract: returns the text without surrounding spaces, or throws a sentence that says what to do. */
+export function checkedText(name: TextName, text: string): string {
+  const most = textMost[name];
+  if (text.length > most)
+    throw new PlimsollError(
+      "USAGE",
+      `The ${name} has ${text.length} characters, and at most ${most} are allowed. Put the rest into a file, and name the file in the ${name}.`,
+      { status: 413 },
+    );
+  return text.trim();
+}
+
+/** Like `checkedText`, for texts that must say something. */
+export function requiredText(name: TextName, text: string): string {
+  const checked = checkedText(name, text);
+  if (checked === "")
+    throw new PlimsollError("USAGE", `The ${name} is empty. Write it.`, { status: 400 });
+  return checked;
+}
+
+export function checkedProgress(progress: number | undefined): number | undefined {
+  if (progress === undefined || (progress >= 0 && progress <= 100)) return progress;
+  throw new PlimsollError("USAGE", "The progress is a percentage, from 0 to 100.", { status: 400 });
+}
