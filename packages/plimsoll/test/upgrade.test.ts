@@ -16,7 +16,7 @@ import { makeDataFolder, readEdits, type Service, startService } from "./harness
 import { startUpstream, type Upstream } from "./harness/upstream.ts";
 
 /** Whoever changes the schema changes this, too, and adds a store of the version before to `old-stores`. */
-const SCHEMA_VERSION = 6;
+const SCHEMA_VERSION = 7;
 
 interface Next {
   readonly wire: Wire;
@@ -27,7 +27,7 @@ interface Next {
   readonly sentBody: string;
 }
 
-describe.each([2, 3, 4, 5])("a store with schema %d", (version) => {
+describe.each([2, 3, 4, 5, 6])("a store with schema %d", (version) => {
   const folder = join(import.meta.dirname, "old-stores", `schema-${version}`);
   const unpacked = (name: string): Buffer => gunzipSync(readFileSync(join(folder, `${name}.gz`)));
   const { models, next } = JSON.parse(unpacked("next.json").toString()) as {
