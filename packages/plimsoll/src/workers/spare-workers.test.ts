@@ -93,7 +93,13 @@ test("a fifth spare worker is ended", async () => {
   const exit = once(fifth, "exit");
   for (const one of owners) await one.release();
   await exit;
-  expect(started.map(({ threadId }) => threadId === -1)).toEqual([false, false, false, false, true]);
+  expect(started.map(({ threadId }) => threadId === -1)).toEqual([
+    false,
+    false,
+    false,
+    false,
+    true,
+  ]);
   await end();
 });
 
