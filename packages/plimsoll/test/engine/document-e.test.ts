@@ -131,3 +131,45 @@ describe("optimize first, truncate only when necessary", () => {
     expect(strategies[0]).toEqual(["truncate_half"]);
   });
 });
+
+describe("a session in which the agent works for a long time after the user's last words", () => {
+  const rounds = 8;
+
+  async function worked(): Promise<Session> {
+    const session = await plimsoll.session();
+    await session.append({ role: "user", content: "Mend the harbour fee." });
+    await session.prepare({ target, cacheMarks: false });
+    await session.commit(said("Which one?"));
+    await session.append({ role: "user", content: "The one of berth 7." });
+    for (let round = 0; round < rounds; round++) {
+      await session.prepare({ target, cacheMarks: false });
+      const call = { type: "tool_use", id: `toolu_${round}`, name: "shell", input: { round } };
+      await session.commit({ ...said(""), content: [call], stop_reason: "tool_use" });
+      const content = `Result ${round} of the work. `.repeat(10);
+      await session.append({
+        role: "user",
+        content: [{ type: "tool_result", tool_use_id: call.id, content }],
+      });
+    }
+    await session.prepare({ target, cacheMarks: false });
+    await session.commit(said("The fee is mended."));
+    return session;
+  }
+
+  test.each([
+    ["none", 0],
+    ["lastTwo", 2],
+    ["half", rounds / 2],
+    ["quarter", rounds / 4],
+  ] as const)("compact({ keep: %s }) cuts this work", async (keep, left) => {
+    const session = await worked();
+    await session.compact({ keep });
+    const { request } = await session.prepare({ target, cacheMarks: false });
+    const sent = JSON.stringify(request["messages"]);
+    expect(sent).toContain("The one of berth 7.");
+    expect(sent).toContain("The fee is mended.");
+    const calls = sent.match(/"tool_use"/g) ?? [];
+    expect(calls.length).toBe(left);
+    expect((sent.match(/"tool_result"/g) ?? []).length).toBe(left);
+  });
+});

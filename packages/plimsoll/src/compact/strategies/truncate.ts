@@ -9,7 +9,7 @@ import { truncationNotice } from "../../text/for-models.ts";
 import { cutToFit } from "../units/cut-to-fit.ts";
 import { fixedUnits } from "../units/fixed-units.ts";
 import { rangesOf } from "../units/ranges.ts";
-import { type Keep, type TruncationRange, truncationRange } from "../units/truncation-range.ts";
+import { type Keep, type TruncationRange, truncationRanges } from "../units/truncation-range.ts";
 
 /** The section `truncate` of the configuration. */
 export interface TruncateSettings {
@@ -48,19 +48,18 @@ export function truncateKeeping(keep: Keep, texts?: Wording): Strategy {
     isLastResort: true,
     propose: (conversation) => {
       const { messages, units } = conversation;
-      const range = truncationRange(
+      const ranges = truncationRanges(
         messages.map(({ message }) => message),
         units,
         keep,
       );
-      const isPinned = messages
-        .slice(range?.first, (range?.last ?? 0) + 1)
-        .some((message) => message.isPinned);
-      if (range === undefined || isPinned) return [];
-      const { holdsUnknown } = fixedUnits(conversation);
+      const isIn = (first: number, last: number): boolean =>
+        ranges.some((range) => range.first <= first && last <= range.last);
+      if (messages.some(({ isPinned }, index) => isPinned && isIn(index, index))) return [];
+      const { holdsUnknown, isLoopStart } = fixedUnits(conversation);
       const isGone = units.map(
         ({ first, last }, index) =>
-          range.first <= first && last <= range.last && !holdsUnknown(index),
+          isIn(first, last) && !holdsUnknown(index) && !isLoopStart(index),
       );
       return rangesOf(conversation, isGone, "apart").map((gone) =>
         removal(gone, `The middle was removed (keep: ${keep}).`, texts),
