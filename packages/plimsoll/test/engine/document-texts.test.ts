@@ -138,6 +138,16 @@ describe("document E", () => {
     );
   });
 
+  test("[NOTE] Previous context truncated, also after a compaction by hand with `keep`", async () => {
+    const session = await sessionWith({});
+    for (let turn = 0; turn < 6; turn++) {
+      await ask(session, prose(diceOf(turn), 100));
+      await session.commit(noted);
+    }
+    await session.compact({ keep: "half" });
+    expect(await ask(session, "Go on.")).toContain("[NOTE] Previous context truncated");
+  });
+
   test("DUPLICATE CONTENT NOTICE, which stays in later compactions", async () => {
     const session = await sessionWith({ file_reads: "last" });
     const read = async (id: string, length: number): Promise<void> => {

@@ -51,12 +51,7 @@ export interface TestBrowser {
 }
 
 /** No flag here changes how the browser protects a page, so the tests run under the same policies as a user's browser. */
-const ARGUMENTS = [
-  "--no-sandbox",
-  "--no-zygote",
-  "--font-render-hinting=none",
-  "--disable-gpu",
-];
+const ARGUMENTS = ["--no-sandbox", "--no-zygote", "--font-render-hinting=none", "--disable-gpu"];
 /** This script runs in the page. It is a string because this package has no DOM types. */
 const TELL_OF_POLICY = `document.addEventListener("securitypolicyviolation", (event) =>
   console.error("policy broken: " + event.violatedDirective + " by " + event.blockedURI + " " + event.sample));`;

@@ -50,7 +50,8 @@ export function compactNow(
   place: StoredPlace,
   { keep, budget }: CompactOptions,
 ): Promise<CompactionDone> {
-  const strategies = keep === undefined ? context.strategies : [truncateKeeping(keep)];
+  const { texts } = context.config;
+  const strategies = keep === undefined ? context.strategies : [truncateKeeping(keep, texts)];
   return applyNow(context, place, {
     strategies,
     reason: "by hand",
