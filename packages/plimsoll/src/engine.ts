@@ -396,7 +396,7 @@ function assemble(parts: Assembly): Assembled {
     usesLearnedWeights: config.learned_weights,
     coherence: config.context_config?.breaking_strategy?.coherence,
     protectsAllP1: config.context_config?.breaking_strategy?.all_p1 === "protect",
-    enoughSaved: config.context_config?.breaking_strategy?.truncate?.enough_saved,
+    enough: config.context_config?.breaking_strategy?.truncate,
     picture: createPictures({ store, facts, targets, areas, logOf: sessions.byId }),
     sign,
     saver: createLogSaver({

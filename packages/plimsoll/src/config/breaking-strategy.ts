@@ -25,7 +25,13 @@ export const breakingStrategy = z.strictObject({
       ]),
     )
     .describe(
-      "Strategies to try, in this order. `truncate` comes last, also if it is not named (see `truncate.last_resort`). With `[truncate]`, Plimsoll replaces only repeated reads before it truncates. Default: none, which means that old messages are replaced by excerpts.",
+      "Strategies to try, in this order. `truncate` comes last, also if it is not named (see `truncate.last_resort`). With `[truncate]`, Plimsoll takes out only what loses nothing before it truncates: old images and documents, large results that the model has answered, and repeated reads. Default: none, which means that old messages are replaced by excerpts.",
+    )
+    .optional(),
+  chain_stops: z
+    .enum(["at_goal", "at_limit"])
+    .describe(
+      "When a chain with a `chain_order` stops. `at_goal`: each strategy takes out no more than the goal demands (half of the limit), and the chain stops there. `at_limit`: each strategy does all that its settings allow, whatever the goal, and after each one the chain stops if the request is within its limit. Compactions then come more often. Default: `at_goal`.",
     )
     .optional(),
   file_reads: z
@@ -38,7 +44,12 @@ export const breakingStrategy = z.strictObject({
     .strictObject({
       enough_saved: share
         .describe(
-          "Truncation does not run if the strategies before it saved this share, and a fifth of the limit is free. Default: 0.3.",
+          "Truncation does not run if the strategies before it saved this share of the tokens, and `enough_free` holds too. Default: 0.3.",
+        )
+        .optional(),
+      enough_free: share
+        .describe(
+          "The share of the limit that must be free, so that truncation does not run after enough was saved. 0: what was saved decides alone. Default: 0.2.",
         )
         .optional(),
       keep: z

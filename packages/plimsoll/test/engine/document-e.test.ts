@@ -106,8 +106,11 @@ describe("impact(view)", () => {
 
 describe("optimize first, truncate only when necessary", () => {
   /** The strategies of each compaction. */
-  async function strategiesOf(talk: (session: Session) => Promise<void>): Promise<string[][]> {
-    const session = await other.session();
+  async function strategiesOf(
+    talk: (session: Session) => Promise<void>,
+    from: Plimsoll = other,
+  ): Promise<string[][]> {
+    const session = await from.session();
     const strategies: string[][] = [];
     session.on("compaction-end", (event) => strategies.push([...event.strategies]));
     await talk(session);
@@ -122,6 +125,25 @@ describe("optimize first, truncate only when necessary", () => {
         await readFile(session, "src/a.ts", linesOf(name.repeat(3), 120).join("\n"));
     });
     expect(strategies).toEqual([["older_copies"]]);
+  });
+
+  test.each([
+    ["by default, a fifth of the limit must be free too", {}, ["older_copies", "truncate_half"]],
+    ["with enough_free: 0, saving enough is enough", { enough_free: 0 }, ["older_copies"]],
+  ] as const)("Saved Enough Space? %s", async (_, more, expected) => {
+    const breaking = documentE.context_config?.breaking_strategy;
+    const truncate = { keep: "half", enough_saved: 0.05, ...more } as const;
+    const own = await openPlimsoll({
+      store: "memory",
+      config: { providers, context_config: { breaking_strategy: { ...breaking, truncate } } },
+    });
+    const strategies = await strategiesOf(async (session) => {
+      for (const name of ["a", "b"])
+        await readFile(session, "src/a.ts", linesOf(name.repeat(3), 40).join("\n"));
+      for (let turn = 0; turn < 7; turn++) await say(session, 900);
+    }, own);
+    expect(strategies[0]).toEqual(expected);
+    await own.close();
   });
 
   test("otherwise the middle is cut by the configured half", async () => {

@@ -15,6 +15,8 @@ import { type Keep, type TruncationRange, truncationRanges } from "../units/trun
 export interface TruncateSettings {
   /** Truncation runs only if the strategies before it saved less than this share. */
   readonly enough_saved?: number | undefined;
+  /** Truncation also runs if less than this share of the limit is free. Default: 0.2. */
+  readonly enough_free?: number | undefined;
   /** "fit" removes the oldest units until the rest fits. The others keep this much of the middle. */
   readonly keep?: Keep | "fit" | undefined;
   /** Whether truncation ends every chain, also one whose order does not name it. Default: true. */
