@@ -298,6 +298,7 @@ async function openContext(options: EngineOptions, config: Config): Promise<Open
       store: opened.store,
       count,
       ready: () => counter.prepare(usualTokenizer),
+      pageBytes: config.agent?.read_result_bytes,
       ...(vectors === undefined ? {} : { vectors }),
     }),
     counter,

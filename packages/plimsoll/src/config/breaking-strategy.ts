@@ -25,7 +25,7 @@ export const breakingStrategy = z.strictObject({
       ]),
     )
     .describe(
-      "Strategies to try, in this order. `truncate` comes last, also if it is not named (see `truncate.last_resort`). With `[truncate]`, Plimsoll takes out only what loses nothing before it truncates: old images and documents, large results that the model has answered, and repeated reads. Default: none, which means that old messages are replaced by excerpts.",
+      "Strategies to try, in this order. `truncate` comes last, also if it is not named (see `truncate.last_resort`). With `[truncate]`, Plimsoll takes out only what loses nothing before it truncates: images and documents if there are too many, large results that the model has answered, and repeated reads. Default: none, which means that old messages are replaced by excerpts.",
     )
     .optional(),
   chain_stops: z

@@ -91,9 +91,7 @@ const seen: Readonly<Record<string, readonly (readonly [file: string, title: str
     ],
     ["test/engine/document-texts.test.ts", "[Context: 83% used. You can call compact_context …]"],
   ],
-  "Saved Enough Space?": [
-    ["test/engine/document-e.test.ts", "Saved Enough Space? %s"],
-  ],
+  "Saved Enough Space?": [["test/engine/document-e.test.ts", "Saved Enough Space? %s"]],
   "[NOTE] Previous context truncated": [
     ["test/engine/document-texts.test.ts", "[NOTE] Previous context truncated"],
     [
@@ -142,6 +140,15 @@ const seen: Readonly<Record<string, readonly (readonly [file: string, title: str
     [
       "test/engine/guard-invariants.test.ts",
       "Buffer preserved, Output space reserved: both are subtracted from every target's limit",
+    ],
+  ],
+  "limit = contextWindow - bufferTokens - maxOutputTokens": [
+    ["test/engine/document-b.test.ts", "the window's limit is in force: %s"],
+  ],
+  "`ReadResultTool`": [
+    [
+      "test/engine/library-arrival.test.ts",
+      "with %j, read_result without a limit returns %i bytes",
     ],
   ],
   "`DEFAULT_CONTEXT_WINDOW_TOKENS` … 131,072 (fallback)": [

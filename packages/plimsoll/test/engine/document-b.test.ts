@@ -110,6 +110,25 @@ describe("the length of the answer that a library request asks for", () => {
   });
 });
 
+describe("effectiveLimit = contextWindow - bufferTokens - maxOutputTokens, for a window of a million tokens", () => {
+  const large = {
+    contextWindow: 1_000_000,
+    contextWindowBufferTokens: 8_192,
+    maxOutputTokens: 100_000,
+  };
+
+  test.each([
+    ["by default, a budget of 200,000 tokens is lower", {}, 200_000],
+    ["with context_budget: window, nothing is lower", { context_budget: "window" }, 891_808],
+  ] as const)("the window's limit is in force: %s", async (_, agent, expected) => {
+    const providers = { anthropic: { models: { large } } };
+    const session = await (await opened({ providers, agent })).session();
+    await session.append({ role: "user", content: "hi" });
+    const { limit } = await session.prepare({ target: "anthropic/large" });
+    expect(limit.limit).toBe(expected);
+  });
+});
+
 describe("Still over limit after shrink", () => {
   const small = {
     contextWindow: 20_000,
