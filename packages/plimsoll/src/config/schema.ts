@@ -198,7 +198,7 @@ export const configSchema = z.strictObject({
       deferral_note: z
         .enum(["in_tool_search", "in_conversation"])
         .describe(
-          "Where Plimsoll tells the model how many tools are deferred. `in_tool_search` (default): in the description of `tool_search`. `in_conversation`: there, and in a note after the last message, whenever Plimsoll chooses the tools.",
+          "Where Plimsoll tells the model how many tools are deferred. `in_tool_search` (default): in the description of `tool_search`. `in_conversation`: there, and in a note after the last message, whenever Plimsoll chooses the tools. The number is that of this choice: tools that the model finds later do not change it, unless they displace others from the list; then the description has the new number.",
         )
         .optional(),
       tool_deferral_threshold: share
