@@ -7,7 +7,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { openEngine } from "../../src/engine.ts";
 import type { PlimsollEvent } from "../../src/message/event.ts";
 import type { Debug, DebugTopic } from "../../src/session/fit/debug.ts";
-import { answered, requestOf, said, tokensOfText, tool } from "../generate/bodies.ts";
+import { requestOf, said, tokensOfText, tool } from "../generate/bodies.ts";
 import { WIRES } from "../generate/conversations.ts";
 import { libraryTraveller } from "../generate/journey-library.ts";
 import { proxyTraveller } from "../generate/journey-proxy.ts";

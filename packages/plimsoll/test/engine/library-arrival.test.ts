@@ -73,7 +73,7 @@ test.each([
   await session.commit(answer);
   const [call] = turn.toolCalls(answer);
   const own = call && (await session.answer(call));
-  const [, read = ""] = /\n([^]*?)(?:\n\[|$)/.exec(own?.text ?? "") ?? [];
+  const [, read = ""] = /\n([\s\S]*?)(?:\n\[|$)/.exec(own?.text ?? "") ?? [];
   expect(page.startsWith(read)).toBe(true);
   expect(Math.abs(read.length - bytes)).toBeLessThan(200);
 });
