@@ -55,7 +55,7 @@ export const breakingStrategy = z.strictObject({
       keep: z
         .enum(["fit", "none", "lastTwo", "half", "quarter"])
         .describe(
-          "`fit`: removes the oldest units until the rest fits. The other values cut the middle once. They cut again only if the rest is still over the limit. Of the middle, `none` keeps nothing, `lastTwo` the last two units, `half` a half, and `quarter` a quarter. The first question with its answer, and everything since the user's last words, always stay. Default: `fit`.",
+          "`fit`: removes the oldest units until the rest fits. The other values cut the middle once. They cut again only if the rest is still over the limit. Of the middle, `none` keeps nothing, `lastTwo` the last two units, `half` a half, and `quarter` a quarter. The first question with its answer, the user's last words and the newest unit always stay. Default: `fit`.",
         )
         .optional(),
       last_resort: z
@@ -121,7 +121,7 @@ export const breakingStrategy = z.strictObject({
         .optional(),
       least_tokens: tokens
         .describe(
-          "Messages of the user and the model with fewer tokens than this stay as they are. Default: 400 for the user, 200 for the model. Tool results have no minimum.",
+          "Messages of the user and the model with fewer tokens than this stay as they are. Default: 400 for the user, 200 for the model. Of tool results, and with 0 of everything, only texts of fewer than 24 tokens stay whole.",
         )
         .optional(),
       recent_share: share
