@@ -312,6 +312,7 @@ async function openContext(options: EngineOptions, config: Config): Promise<Open
       store: opened.store,
       count,
       ready: () => counter.prepare(usualTokenizer),
+      pageBytes: config.agent?.read_result_bytes,
       ...(vectors === undefined ? {} : { vectors }),
     }),
     counter,
@@ -410,7 +411,7 @@ function assemble(parts: Assembly): Assembled {
     usesLearnedWeights: config.learned_weights,
     coherence: config.context_config?.breaking_strategy?.coherence,
     protectsAllP1: config.context_config?.breaking_strategy?.all_p1 === "protect",
-    enoughSaved: config.context_config?.breaking_strategy?.truncate?.enough_saved,
+    enough: config.context_config?.breaking_strategy?.truncate,
     picture: createPictures({ store, facts, targets, areas, logOf: sessions.byId }),
     sign,
     saver: createLogSaver({

@@ -24,6 +24,8 @@ export interface SessionOptions {
    * priority of their own get this one. It stays the same if the session is opened again.
    */
   readonly priority?: 1 | 2 | 3;
+  /** The task of the session, such as its number. If Plimsoll has to start afresh, the handover tells the model to continue it. */
+  readonly task?: string;
 }
 
 /** The tenant of the library's own sessions. */
@@ -56,12 +58,16 @@ function wireOfProvider(config: Config): WireOfProvider {
 export async function newSession(
   context: SessionContext,
   config: Config,
-  { agent, priority: given }: SessionOptions,
+  { agent, priority: given, task }: SessionOptions,
 ): Promise<Session> {
   const priority = given === undefined ? undefined : checkPriority(given, "`priority`");
   const named = agent === undefined ? {} : { agent };
   const log = context.sessions.create({ tenant: libraryTenant, wire: "", ...named });
-  if (priority !== undefined) rememberInSession(log, { kind: "opened", priority });
+  const facts = {
+    ...(priority === undefined ? {} : { priority }),
+    ...(task === undefined ? {} : { task }),
+  };
+  if (Object.keys(facts).length > 0) rememberInSession(log, { kind: "opened", ...facts });
   return createSession(context, wireOfProvider(config), {
     log,
     sentMessages: [],

@@ -224,7 +224,9 @@ describe("the phases of a run", () => {
     const talk = await filledTalk("hides");
     const { page } = await browser.open({ ...stage, path: `#/session/${talk.id}` });
     await page.getByRole("button", { name: "Compact now" }).click();
-    await page.getByText(/^Compacted\. From [\d,]+ to [\d,]+ tokens\.$/).waitFor();
+    await page
+      .getByText(/^Compacted: [\d,]+ → [\d,]+ tokens, \d+ → \d+ messages, by \w+/)
+      .waitFor();
     const message = runOf(page).locator(".message");
     await message.waitFor();
     await message.hover();
@@ -287,7 +289,7 @@ describe("the phases of a run", () => {
     const { page } = await browser.open({ ...stage, path: `#/session/${talk.id}` });
     await page.evaluate(COLLECT);
     await page.getByRole("button", { name: "Compact now" }).click();
-    await page.getByText(/^Compacted\./).waitFor();
+    await page.getByText(/^Compacted: /).waitFor();
     expect(await page.evaluate<Shown>("window.shown")).toMatchObject({ messages: [], names: [] });
     await setProgress({ show: true });
   });

@@ -142,7 +142,9 @@ describe("a terminal of 80 by 24 in front of a service that works", () => {
     expect(lineWith(grown, "builder")).toMatch(/58 % {2}normal +12/);
 
     terminal.press("c");
-    const compacted = await terminal.shows(/√ Compacted: 4,\d{3} → \d,\d{3} tokens by \w+/);
+    const compacted = await terminal.shows(
+      /√ Compacted: 4,\d{3} → \d,\d{3} tokens, \d+ → \d+ messages, by \w+/,
+    );
     expect(lineWith(compacted, "Context reduced")).toMatch(
       /^ √ Context reduced to \d,\d{3} \/ 7,000 tokens +■+·+ +4\d %$/,
     );

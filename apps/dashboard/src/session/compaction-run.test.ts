@@ -4,6 +4,7 @@ import type {
   ContextBreakingUpdateEvent,
   PlimsollEvent,
 } from "plimsoll/events";
+import { usualSettings } from "plimsoll/watch/row-state";
 import { expect, test } from "vitest";
 import { advance, barOf, type Run } from "./compaction-run.ts";
 
@@ -70,10 +71,24 @@ test.each([
   [update("recovery", { progress: -1 }), { tone: "recovery" }],
   [update("success", { progress: 96 }), { tone: "normal", percent: 96 }],
 ])("the bar of %j is %j", (event, bar) => {
-  expect(barOf(event, { highlight_p1: true })).toEqual(bar);
+  expect(barOf(event, usualSettings)).toEqual(bar);
 });
 
 test("P1 is not marked where the settings say so", () => {
   const event = update("hybrid", { priority: { level: 1, area: "Plan" } });
-  expect(barOf(event, { highlight_p1: false }).tone).toBe("normal");
+  const progress = { ...usualSettings.progress, highlight_p1: false };
+  expect(barOf(event, { ...usualSettings, progress }).tone).toBe("normal");
 });
+
+test.each([
+  [0.8, 79, "normal"],
+  [0.8, 80, "warning"],
+  [0.6, 70, "warning"],
+  [0.9, 85, "normal"],
+] as const)(
+  "with a warning threshold of %d, the bar of a run at %d %% is %s",
+  (warningThreshold, progress, tone) => {
+    const event = update("detection", { progress });
+    expect(barOf(event, { ...usualSettings, warningThreshold }).tone).toBe(tone);
+  },
+);

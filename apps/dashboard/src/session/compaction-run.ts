@@ -1,6 +1,5 @@
 /** A running compaction: its phases, collected from events, and the state of its bar. Pure. */
 
-import type { ProgressSettings } from "plimsoll/api";
 import type {
   CompactionEndEvent,
   CompactionPhase,
@@ -8,6 +7,7 @@ import type {
   PlimsollEvent,
 } from "plimsoll/events";
 import { type FillState, isLastPhase, phaseState } from "plimsoll/watch/phase-words";
+import type { RowSettings } from "plimsoll/watch/row-state";
 
 export interface Run {
   readonly turn: string;
@@ -54,15 +54,12 @@ export interface Bar {
 /** Phases whose progress is unknown, for example because a model is writing. */
 const pulsing: ReadonlySet<CompactionPhase> = new Set(["summarize-old", "recovery"]);
 
-/** Fill level in percent above which the guard requests a compaction. */
-const warnsFrom = 95;
-
 export function barOf(
   event: ContextBreakingUpdateEvent,
-  settings: Pick<ProgressSettings, "highlight_p1">,
+  { progress: settings, warningThreshold }: RowSettings,
 ): Bar {
   const { phase, progress } = event;
-  const tone = phaseState(event, settings, warnsFrom);
+  const tone = phaseState(event, settings, warningThreshold * 100);
   if (pulsing.has(phase) || progress < 0) return { tone };
   return { tone, percent: Math.min(100, progress) };
 }

@@ -17,7 +17,7 @@ export interface ContextCounters {
   readonly extra: number;
   /** The tool schemas. They are part of `current` or `pending`. */
   readonly schema: number;
-  /** The last answer's reasoning, for display. */
+  /** The thinking budget of the request, for display. 0 if it names none in tokens. */
   readonly reasoning: number;
 }
 

@@ -118,6 +118,8 @@ test("document C: EffectiveWindow() is Total - MaxOutputTokens, with output_in_b
   expect(effectiveLimit(target, own)).toBe(100_000);
   expect(effectiveLimit(target, { ...own, outputInBudget: 4_096 })).toBe(95_904);
   expect(effectiveLimit(target, { ...own, outputInBudget: "as asked" })).toBe(75_000);
+  expect(effectiveLimit(target, { contextBudget: 10_000, outputInBudget: 4_096 })).toBe(5_904);
+  expect(effectiveLimit(target, { contextBudget: 4_000, outputInBudget: 4_096 })).toBe(0);
   expect(effectiveLimit(target, { ...own, outputInBudget: 4_096, agentLimit: 5_000 })).toBe(5_000);
   expect(effectiveLimit(target, { outputInBudget: 4_096 })).toBe(159_808);
 });

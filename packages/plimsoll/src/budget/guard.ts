@@ -22,7 +22,7 @@ export interface OwnLimits {
   readonly contextBudget?: number | "auto";
   /**
    * Set if `contextBudget` is for the answer too: the room for the answer, in tokens, or "as asked" for the length that the request
-   * asks for. At most a quarter of the budget is kept free.
+   * asks for, of which at most a quarter of the budget is kept free.
    */
   readonly outputInBudget?: number | "as asked";
   /** Limit for the agent or for the type of model. If it is set, compaction starts at the warning threshold. */
@@ -185,8 +185,8 @@ function besideAnswer(
   { outputInBudget }: OwnLimits,
 ): number | undefined {
   if (budget === undefined || outputInBudget === undefined) return budget;
-  const output = outputInBudget === "as asked" ? maxOutput : outputInBudget;
-  return budget - reserveOf(output, budget);
+  if (outputInBudget === "as asked") return budget - reserveOf(maxOutput, budget);
+  return Math.max(0, budget - outputInBudget);
 }
 
 /** True if the size of the window is unknown and no other limit is set. Nothing is then too long until the provider says so. */

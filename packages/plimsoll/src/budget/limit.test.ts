@@ -39,6 +39,7 @@ describe("the limit", () => {
       named: 50_000,
       buffer: 3,
       maxOutput: 1,
+      longest: 1,
       reserve: 1,
       limit: 49_996,
       windowSource: "provider",

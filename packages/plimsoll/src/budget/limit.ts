@@ -33,6 +33,8 @@ export interface Limit {
   readonly buffer: number;
   /** The maximum answer length that the client, the configuration or the catalogue states. */
   readonly maxOutput: number;
+  /** The longest answer that the model can give. Undefined if neither its configuration nor the catalogue states it. */
+  readonly longest?: number;
   /** Room that is kept free for the answer. */
   readonly reserve: number;
   /** The limit in tokens: window minus buffer minus reserve. Never negative. */
@@ -70,17 +72,25 @@ export function resolveLimit(input: LimitInput): Limit {
   // If the configuration states an answer length, the user wants that much room kept free.
   const isConfigured = input.requestMaxOutput === undefined && configured !== undefined;
   const reserve = isConfigured ? maxOutput : reserveOf(maxOutput, window);
+  const longest = longestAnswer(input);
   const source = windowSource(input);
   return {
     window,
     named: source === "fallback" ? Number.POSITIVE_INFINITY : window,
     buffer,
     maxOutput,
+    ...(longest === undefined ? {} : { longest }),
     reserve,
     limit: Math.max(0, window - buffer - reserve),
     windowSource: source,
     ...(input.priceStep === undefined ? {} : { priceStep: input.priceStep }),
   };
+}
+
+/** A length that the configuration names for every model says nothing about this one. */
+function longestAnswer({ model, provider, facts }: LimitInput): number | undefined {
+  const known = facts.known ? facts.maxOutputTokens : undefined;
+  return model?.maxOutputTokens ?? provider?.maxOutputTokens ?? known;
 }
 
 /** `context_budget: auto` sets a budget for windows of at least this many tokens (docs/decisions/0016). */
@@ -103,6 +113,14 @@ export function usualBudget({
 /** The number of tokens to keep free for the answer. `most` is the window or the budget, whichever is lower. */
 export function reserveOf(maxOutput: number, most: number): number {
   return Math.min(maxOutput, Math.floor(most * reserveShare));
+}
+
+/** An answer length to send: the wanted one, or the longest that the model can give if that is lower. */
+export function possibleAnswer(
+  wanted: number,
+  { longest = wanted }: Pick<Limit, "longest">,
+): number {
+  return Math.min(wanted, longest);
 }
 
 /** The window size that has `rest` tokens left after the reserve is subtracted. */

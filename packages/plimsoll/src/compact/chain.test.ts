@@ -222,6 +222,58 @@ describe("gains add up", () => {
   });
 });
 
+describe("with chain_stops: at_limit, as in document A", () => {
+  /** Nothing is read twice here, so that only the named strategies take something out. */
+  const before = seenFrom(
+    simulateConversation({ tokens: 20_000, seed: 10, toolCalls: 0, p1Share: 0 }),
+    {
+      areas: simulatedAreas,
+    },
+  );
+  const run = (share: number, settings: ChainSettings, depth = 0.5) => {
+    const limitTokens = before.tokens * share;
+    const tokens = limitTokens * depth;
+    const goal = { limitTokens, tokens, floorTokens: tokens * 0.86 };
+    return chainOn(before, goal, settings, simulatedAreas);
+  };
+
+  test("if (currentTokens <= limit) return: the chain stops at the first strategy that reaches the limit", async () => {
+    const settings = { chain_order: seedOrder, chain_stops: "at_limit" } as const;
+    for (const share of [0.95, 0.8, 0.6, 0.4]) {
+      const { taken } = await run(share, settings);
+      const within = taken.map(({ tokens }) => tokens <= before.tokens * share);
+      expect(within.indexOf(true), `${share}: ${within}`).toBe(taken.length - 1);
+    }
+    const deep = await run(0.6, { chain_order: seedOrder });
+    expect(deep.conversation.tokens).toBeLessThanOrEqual(before.tokens * 0.3);
+    const shallow = await run(0.6, settings);
+    expect(shallow.conversation.tokens).toBeGreaterThan(before.tokens * 0.3);
+  });
+
+  test.each([
+    ["prioritize_recent", {}],
+    ["discard_low_rel", {}],
+    ["content_type_chunking", { content_type_chunking: { least_tokens: 0, recent_share: 0 } }],
+  ] as const)("%s takes out as much however large the limit is", async (name, settings) => {
+    const chain = { ...settings, chain_order: [name], chain_stops: "at_limit" } as const;
+    const [narrow, wide] = await Promise.all([run(0.9, chain), run(0.95, chain)]);
+    expect(wide.taken[0]?.name).toBe(name);
+    expect(wide.conversation.units).toHaveLength(narrow.conversation.units.length);
+    const usual = await run(0.95, { ...settings, chain_order: [name] }, 0.99);
+    expect(wide.taken[0]?.tokens).toBeLessThan(usual.taken[0]?.tokens ?? 0);
+  });
+
+  test("Discard bottom 30%: a third of the units goes, also if less would do", async () => {
+    const { conversation } = await run(0.95, {
+      chain_order: ["discard_low_rel"],
+      chain_stops: "at_limit",
+    });
+    const gone = 1 - conversation.units.length / before.units.length;
+    expect(gone).toBeGreaterThan(0.2);
+    expect(gone).toBeLessThanOrEqual(0.3);
+  });
+});
+
 const simulations: readonly Simulation[] = [
   { tokens: 12_000, seed: 1 },
   { tokens: 8_000, seed: 2 },

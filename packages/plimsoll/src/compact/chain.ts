@@ -1,7 +1,7 @@
 /** The chain: the strategies and their order. To add a strategy, write its file and add a line here. */
 
 import type { Pause } from "../message/steps.ts";
-import type { CountTokens, Strategy } from "../message/strategy.ts";
+import type { CountTokens, Goal, Strategy } from "../message/strategy.ts";
 import type { Wording } from "../text/document-texts.ts";
 import { excerpt } from "./excerpt/excerpt.ts";
 import { createRelevance, type Relevance, type RelevanceParts } from "./relevance/relevance.ts";
@@ -27,6 +27,8 @@ type NamedStrategy =
 /** The section `breaking_strategy` of the configuration. */
 export interface ChainSettings {
   readonly chain_order?: readonly (NamedStrategy | "hybrid" | "truncate")[] | undefined;
+  /** `at_limit`: each strategy does all that its settings allow, and the chain stops once the request is within its limit. */
+  readonly chain_stops?: "at_goal" | "at_limit" | undefined;
   readonly all_p1?: "as_usual" | "protect" | undefined;
   readonly coherence?: number | undefined;
   readonly file_reads?: "lines" | "last" | undefined;
@@ -86,7 +88,28 @@ export function strategiesFor(
       named.push(create(name, making, 0));
     }
   }
-  return [...lossless, ...named, ...cut];
+  if (settings.chain_stops !== "at_limit") return [...lossless, ...named, ...cut];
+  return [...lossless, ...named.map(inFull), ...cut.map(toLimit)];
+}
+
+/** A strategy that does all that its settings allow, unless the request is within its limit by then. */
+function inFull(strategy: Strategy): Strategy {
+  return withGoal(strategy, (goal) => ({ ...goal, tokens: 0, floorTokens: 0 }));
+}
+
+/** A truncation that removes no more than the limit demands. */
+function toLimit(strategy: Strategy): Strategy {
+  return withGoal(strategy, (goal) => ({ ...goal, tokens: goal.limitTokens, floorTokens: 0 }));
+}
+
+function withGoal(strategy: Strategy, goalOf: (goal: Goal) => Goal): Strategy {
+  const { estimate } = strategy;
+  return {
+    ...strategy,
+    isOnlyOverLimit: true,
+    propose: (conversation, goal) => strategy.propose(conversation, goalOf(goal)),
+    ...(estimate && { estimate: (conversation, goal) => estimate(conversation, goalOf(goal)) }),
+  };
 }
 
 /** The truncation at the end of a chain. Empty if the settings want none and the order does not name it. */

@@ -25,7 +25,13 @@ export const breakingStrategy = z.strictObject({
       ]),
     )
     .describe(
-      "Strategies to try, in this order. `truncate` comes last, also if it is not named (see `truncate.last_resort`). With `[truncate]`, Plimsoll replaces only repeated reads before it truncates. Default: none, which means that old messages are replaced by excerpts.",
+      "Strategies to try, in this order. `truncate` comes last, also if it is not named (see `truncate.last_resort`). With `[truncate]`, Plimsoll takes out only what loses nothing before it truncates: images and documents if there are too many, large results that the model has answered, and repeated reads. Default: none, which means that old messages are replaced by excerpts.",
+    )
+    .optional(),
+  chain_stops: z
+    .enum(["at_goal", "at_limit"])
+    .describe(
+      "When a chain with a `chain_order` stops. `at_goal`: each strategy takes out no more than the goal demands (half of the limit), and the chain stops there. `at_limit`: each strategy does all that its settings allow, whatever the goal, and after each one the chain stops if the request is within its limit. Compactions then come more often. Default: `at_goal`.",
     )
     .optional(),
   file_reads: z
@@ -38,13 +44,18 @@ export const breakingStrategy = z.strictObject({
     .strictObject({
       enough_saved: share
         .describe(
-          "Truncation does not run if the strategies before it saved this share, and a fifth of the limit is free. Default: 0.3.",
+          "Truncation does not run if the strategies before it saved this share of the tokens, and `enough_free` holds too. Default: 0.3.",
+        )
+        .optional(),
+      enough_free: share
+        .describe(
+          "The share of the limit that must be free, so that truncation does not run after enough was saved. 0: what was saved decides alone. Default: 0.2.",
         )
         .optional(),
       keep: z
         .enum(["fit", "none", "lastTwo", "half", "quarter"])
         .describe(
-          "`fit`: removes the oldest units until the rest fits. The other values cut the middle once. They cut again only if the rest is still over the limit. Of the middle, `none` keeps nothing, `lastTwo` the last two units, `half` a half, and `quarter` a quarter. The first question with its answer, and everything since the user's last words, always stay. Default: `fit`.",
+          "`fit`: removes the oldest units until the rest fits. The other values cut the middle once. They cut again only if the rest is still over the limit. Of the middle, `none` keeps nothing, `lastTwo` the last two units, `half` a half, and `quarter` a quarter. The first question with its answer, the user's last words and the newest unit always stay. Default: `fit`.",
         )
         .optional(),
       last_resort: z
@@ -110,7 +121,7 @@ export const breakingStrategy = z.strictObject({
         .optional(),
       least_tokens: tokens
         .describe(
-          "Messages of the user and the model with fewer tokens than this stay as they are. Default: 400 for the user, 200 for the model. Tool results have no minimum.",
+          "Messages of the user and the model with fewer tokens than this stay as they are. Default: 400 for the user, 200 for the model. Of tool results, and with 0 of everything, only texts of fewer than 24 tokens stay whole.",
         )
         .optional(),
       recent_share: share

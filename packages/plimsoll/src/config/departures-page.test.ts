@@ -58,11 +58,21 @@ const seen: Readonly<Record<string, readonly (readonly [file: string, title: str
       "relevanceScore: cosine similarity 0–1, if that is what is asked for",
     ],
   ],
+  "if (current.currentTokens <= current.limit)": [
+    [
+      "test/engine/document-a.test.ts",
+      "with chain_stops: at_limit, one strategy runs if that is enough",
+    ],
+    ["test/engine/document-a.test.ts", "by default, the chain goes on to half of the limit"],
+    ["src/compact/chain.test.ts", "%s takes out as much however large the limit is"],
+    ["src/compact/chain.test.ts", "Discard bottom 30%: a third of the units goes"],
+  ],
   compress_ratios: [
     [
       "src/compact/strategies/content-type-chunking.test.ts",
       "compress_ratios: text 0.5, also for short texts and for the newest",
     ],
+    ["src/compact/chain.test.ts", "%s takes out as much however large the limit is"],
   ],
   "[Omitted low-relevance prior context]": [
     [
@@ -81,6 +91,7 @@ const seen: Readonly<Record<string, readonly (readonly [file: string, title: str
     ],
     ["test/engine/document-texts.test.ts", "[Context: 83% used. You can call compact_context …]"],
   ],
+  "Saved Enough Space?": [["test/engine/document-e.test.ts", "Saved Enough Space? %s"]],
   "[NOTE] Previous context truncated": [
     ["test/engine/document-texts.test.ts", "[NOTE] Previous context truncated"],
     [
@@ -129,6 +140,15 @@ const seen: Readonly<Record<string, readonly (readonly [file: string, title: str
     [
       "test/engine/guard-invariants.test.ts",
       "Buffer preserved, Output space reserved: both are subtracted from every target's limit",
+    ],
+  ],
+  "limit = contextWindow - bufferTokens - maxOutputTokens": [
+    ["test/engine/document-b.test.ts", "the window's limit is in force: %s"],
+  ],
+  "`ReadResultTool`": [
+    [
+      "test/engine/library-arrival.test.ts",
+      "with %j, read_result without a limit returns %i bytes",
     ],
   ],
   "`DEFAULT_CONTEXT_WINDOW_TOKENS` … 131,072 (fallback)": [

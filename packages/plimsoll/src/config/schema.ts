@@ -121,7 +121,7 @@ export const configSchema = z.strictObject({
       output_in_budget: z
         .boolean()
         .describe(
-          "Whether `context_budget` is for the answer too. With `true`, a request may use `context_budget` minus `max_output_tokens`. If `max_output_tokens` is not set, Plimsoll subtracts the length of the answer that the request asks for. It never subtracts more than a quarter of the budget. Default: false. The budget is then for the request alone, and the answer uses other room in the window.",
+          "Whether `context_budget` is for the answer too. With `true`, a request may use `context_budget` minus `max_output_tokens`. If `max_output_tokens` is not set, Plimsoll subtracts the length of the answer that the request asks for, but at most a quarter of the budget. Default: false. The budget is then for the request alone, and the answer uses other room in the window.",
         )
         .optional(),
       compact_trigger: share
@@ -157,10 +157,18 @@ export const configSchema = z.strictObject({
           "When results over `result_offload_threshold` are replaced by a reference. `answered` (default): at the next compaction, once the model has answered them. `on-arrival`: before the model sees them.",
         )
         .optional(),
+      read_result_bytes: z
+        .number()
+        .int()
+        .positive()
+        .describe(
+          "Number of bytes that `read_result` returns if the model names no `limit`. Default: 16384.",
+        )
+        .optional(),
       strict_limit: z
         .boolean()
         .describe(
-          "`true`: the limit is always the window minus the buffer minus the answer's length. If no compaction brings a request below the limit, Plimsoll sends it as the final turn. `false` (default): if the system prompt is large, Plimsoll raises the limit, and it keeps at most a quarter of the window for the answer.",
+          "`true`: the limit is the window minus the buffer minus the answer's length, or a budget that is lower (`context_budget: auto` sets one for large windows). If no compaction brings a request below the limit, Plimsoll sends it as the final turn. `false` (default): if the system prompt is large, Plimsoll raises the limit, and it keeps at most a quarter of the window for the answer.",
         )
         .optional(),
       over_window: z
@@ -190,7 +198,7 @@ export const configSchema = z.strictObject({
       deferral_note: z
         .enum(["in_tool_search", "in_conversation"])
         .describe(
-          "Where Plimsoll tells the model how many tools are deferred. `in_tool_search` (default): in the description of `tool_search`. `in_conversation`: there, and in a note after the last message, whenever Plimsoll chooses the tools.",
+          "Where Plimsoll tells the model how many tools are deferred. `in_tool_search` (default): in the description of `tool_search`. `in_conversation`: there, and in a note after the last message, whenever Plimsoll chooses the tools. The number is that of this choice: tools that the model finds later do not change it, unless they displace others from the list; then the description has the new number.",
         )
         .optional(),
       tool_deferral_threshold: share

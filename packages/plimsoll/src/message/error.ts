@@ -10,6 +10,7 @@ export type ErrorCode =
   | "CLOSED"
   | "CONFIG_INVALID"
   | "CONFIG_CHANGED"
+  | "DEGRADED"
   | "FORBIDDEN"
   | "HANDLE_UNKNOWN"
   | "INTERNAL"

@@ -133,6 +133,8 @@ export interface Strategy {
   readonly name: string;
   /** The strategy runs only if the strategies before it did not save enough. */
   readonly isLastResort?: true;
+  /** If strategies before it took something out, it runs only while the request is over its limit, whatever the goal is. */
+  readonly isOnlyOverLimit?: true;
   /** The tokens of the part that it would replace now, and about how many would take their place. People see these figures. */
   readonly estimate?: (
     conversation: VisibleConversation,

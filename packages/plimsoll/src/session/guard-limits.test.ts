@@ -192,7 +192,7 @@ describe.each(WIRES)("%s: the last turn", (wire) => {
       const errors = await plimsoll.store.errors({ session: passed.turn.session, limit: 9 });
       expect(errors).toMatchObject([
         {
-          code: "RECOVERY_TRIGGERED",
+          code: "TOKEN_LIMIT_EXCEEDED",
           message: expect.stringMatching(/^Context guard enforced: still over limit after shrink/),
         },
         { code: "BREAKER_FAILED" },

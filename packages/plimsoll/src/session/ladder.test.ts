@@ -80,7 +80,7 @@ class Talk {
     for (const { rung, reason } of degraded) {
       const fields = expect.objectContaining({ rung });
       expect(errors).toContainEqual(
-        expect.objectContaining({ code: "BREAKER_FAILED", message: reason, fields }),
+        expect.objectContaining({ code: "DEGRADED", message: reason, fields }),
       );
     }
     return degraded;

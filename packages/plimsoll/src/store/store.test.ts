@@ -239,7 +239,7 @@ for (const [name, opener] of Object.entries(openers)) {
             relation: "new",
             forkSeq: null,
             tipSeq: 2,
-            counters: { current: 1, schema: 4, reasoning: 5 },
+            counters: { current: 1, schema: 4 },
             createdAt: 1,
           },
         },

@@ -39,8 +39,6 @@ export interface Counters {
   readonly current: number;
   /** Tokens of the tool schemas. */
   readonly schema: number;
-  /** Tokens of the model's reasoning, for display only. They are part of the answer, so they are not counted again. */
-  readonly reasoning: number;
   /** Only in records of earlier versions: the cost of voluntary compactions that savings do not cover yet, in US dollars. */
   readonly debtUsd?: number;
   /** The provider's count compared with Plimsoll's count, for the target of the last request. */

@@ -1,12 +1,17 @@
 /** A few texts for models in the words of the documents that Plimsoll follows. All other texts are in `for-models.ts`. */
 
-import { followingTexts, type MovedResult, type TruncatedMessages } from "./for-models.ts";
+import type { FollowedBy, MovedResult, TruncatedMessages } from "./for-models.ts";
 
 /** Whose words a few texts have: Plimsoll's, or those of the documents that it follows (`texts` in the configuration). */
 export type Wording = "plimsoll" | "documents";
 
 /** These beginnings must never change, because summaries and copies in stores begin with them. */
 const handoverResuming = "Resuming from overflow:";
+/** Instead of the first 200 characters, if a preview follows that begins with them. */
+const followingSentences: Readonly<Record<FollowedBy, string>> = {
+  ends: "Its first and last lines follow.",
+  highlights: "Its most important lines follow.",
+};
 const duplicateNotice = "[DUPLICATE CONTENT NOTICE:";
 
 /**
@@ -27,7 +32,7 @@ export const documentTexts = {
   stored: ({ tool, bytes, followedBy, beginning, handle, readResult }: MovedResult): string => {
     const from = tool === undefined ? "" : ` from "${tool}"`;
     const shown =
-      followedBy === undefined ? `First 200 chars: ${beginning}` : followingTexts[followedBy];
+      followedBy === undefined ? `First 200 chars: ${beginning}` : followingSentences[followedBy];
     const use =
       readResult === undefined
         ? `It is kept under ${handle}.`

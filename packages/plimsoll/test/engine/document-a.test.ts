@@ -1,6 +1,6 @@
 /** Sentences of document A, with the keys that give its behaviour where Plimsoll's default is another. */
 
-import { afterEach, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import { diceOf } from "../../demo/dice.ts";
 import type { Config } from "../../src/config/schema.ts";
 import { type Engine, openEngine } from "../../src/engine.ts";
@@ -117,6 +117,33 @@ describe("All breaking strategies failed, with truncate.last_resort: false", () 
     expect(outcome.kind).toBe("compacted");
     expect(sent).not.toContain("Handover.");
     expect((await codesOf(plimsoll)).has("BREAKER_FAILED")).toBe(false);
+  });
+});
+
+describe("if (current.currentTokens <= current.limit) return", () => {
+  const chain: Breaking = {
+    chain_order: ["summarize_old"],
+    summarize_old: { old_threshold: 0.3 },
+  };
+
+  test("with chain_stops: at_limit, one strategy runs if that is enough", async () => {
+    const plimsoll = await opened({ ...chain, chain_stops: "at_limit" });
+    const strategies: string[] = [];
+    plimsoll.on("compaction-end", (event) => strategies.push(...event.strategies));
+    const { outcome } = await untilFull(await plimsoll.session());
+    expect(outcome.kind).toBe("compacted");
+    await vi.waitFor(() => expect(strategies).toEqual(["summarize_old"]));
+    expect(outcome.tokensAfter).toBeLessThanOrEqual(limit);
+    expect(outcome.tokensAfter).toBeGreaterThan(limit / 2);
+  });
+
+  test("by default, the chain goes on to half of the limit", async () => {
+    const plimsoll = await opened(chain);
+    const strategies: string[] = [];
+    plimsoll.on("compaction-end", (event) => strategies.push(...event.strategies));
+    const { outcome } = await untilFull(await plimsoll.session());
+    await vi.waitFor(() => expect(strategies).toEqual(["summarize_old", "truncate"]));
+    expect(outcome.tokensAfter).toBeLessThan(limit * 0.6);
   });
 });
 

@@ -88,6 +88,47 @@ describe("When `maxOutputTokens` is not explicitly configured", () => {
   );
 });
 
+describe("the length of the answer that a library request asks for", () => {
+  const lengthIn = async (target: string, config: Config): Promise<unknown> => {
+    const session = await (await opened(config)).session();
+    await session.append({ role: "user", content: "hi" });
+    const { request } = await session.prepare({ target });
+    const { max_completion_tokens, max_tokens } = request as Record<string, unknown>;
+    return max_completion_tokens ?? max_tokens;
+  };
+
+  test.each([
+    ["with strict_limit", { agent: { strict_limit: true } }, 16_384],
+    ["with a length for every model", { defaults: { maxOutputTokens: 30_000 } }, 16_384],
+    [
+      "except with a length that the configuration states for the model",
+      { providers: { openai: { models: { "gpt-4o": { maxOutputTokens: 20_000 } } } } },
+      20_000,
+    ],
+  ] as const)("%s, it is no longer than the model's known maximum", async (_, config, most) => {
+    expect(await lengthIn("openai/gpt-4o", config)).toBe(most);
+  });
+});
+
+describe("effectiveLimit = contextWindow - bufferTokens - maxOutputTokens, for a window of a million tokens", () => {
+  const large = {
+    contextWindow: 1_000_000,
+    contextWindowBufferTokens: 8_192,
+    maxOutputTokens: 100_000,
+  };
+
+  test.each([
+    ["by default, a budget of 200,000 tokens is lower", {}, 200_000],
+    ["with context_budget: window, nothing is lower", { context_budget: "window" }, 891_808],
+  ] as const)("the window's limit is in force: %s", async (_, agent, expected) => {
+    const providers = { anthropic: { models: { large } } };
+    const session = await (await opened({ providers, agent })).session();
+    await session.append({ role: "user", content: "hi" });
+    const { limit } = await session.prepare({ target: "anthropic/large" });
+    expect(limit.limit).toBe(expected);
+  });
+});
+
 describe("Still over limit after shrink", () => {
   const small = {
     contextWindow: 20_000,

@@ -184,6 +184,24 @@ describe("System note when tools are deferred", () => {
     expect(notesIn(few.request)).toEqual([]);
   });
 
+  test("found tools that displace others change its number, and others do not", async () => {
+    const session = await sessionWith(undefined);
+    const first = await requestAfter(session, "Good morning.");
+    const deferred = 120 - mcpIn(first).length;
+    let told = deferred;
+    let displaced = 0;
+    for (const server of ["flights", "wallet", "branch", "mail", "ticket", "note", "file", "map"]) {
+      const request = await requestAfterCall(session, "tool_search", { query: server });
+      if (mcpIn(first).some((name) => !mcpIn(request).includes(name))) {
+        displaced++;
+        told = 120 - mcpIn(request).length;
+      }
+      expect(JSON.stringify(request.tools)).toContain(`[${told} tools deferred`);
+    }
+    expect(displaced).toBeGreaterThan(0);
+    expect(told).not.toBe(deferred);
+  });
+
   test("by default it is in the description of tool_search", async () => {
     const request = await requestAfter(await sessionWith(undefined), "Good morning.");
     expect(notesIn(request)).toEqual([]);

@@ -106,8 +106,11 @@ describe("impact(view)", () => {
 
 describe("optimize first, truncate only when necessary", () => {
   /** The strategies of each compaction. */
-  async function strategiesOf(talk: (session: Session) => Promise<void>): Promise<string[][]> {
-    const session = await other.session();
+  async function strategiesOf(
+    talk: (session: Session) => Promise<void>,
+    from: Plimsoll = other,
+  ): Promise<string[][]> {
+    const session = await from.session();
     const strategies: string[][] = [];
     session.on("compaction-end", (event) => strategies.push([...event.strategies]));
     await talk(session);
@@ -124,10 +127,71 @@ describe("optimize first, truncate only when necessary", () => {
     expect(strategies).toEqual([["older_copies"]]);
   });
 
+  test.each([
+    ["by default, a fifth of the limit must be free too", {}, ["older_copies", "truncate_half"]],
+    ["with enough_free: 0, saving enough is enough", { enough_free: 0 }, ["older_copies"]],
+  ] as const)("Saved Enough Space? %s", async (_, more, expected) => {
+    const breaking = documentE.context_config?.breaking_strategy;
+    const truncate = { keep: "half", enough_saved: 0.05, ...more } as const;
+    const own = await openPlimsoll({
+      store: "memory",
+      config: { providers, context_config: { breaking_strategy: { ...breaking, truncate } } },
+    });
+    const strategies = await strategiesOf(async (session) => {
+      for (const name of ["a", "b"])
+        await readFile(session, "src/a.ts", linesOf(name.repeat(3), 40).join("\n"));
+      for (let turn = 0; turn < 7; turn++) await say(session, 900);
+    }, own);
+    expect(strategies[0]).toEqual(expected);
+    await own.close();
+  });
+
   test("otherwise the middle is cut by the configured half", async () => {
     const strategies = await strategiesOf(async (session) => {
       for (let turn = 0; turn < 8; turn++) await say(session, 1_000);
     });
     expect(strategies[0]).toEqual(["truncate_half"]);
+  });
+});
+
+describe("a session in which the agent works for a long time after the user's last words", () => {
+  const rounds = 8;
+
+  async function worked(): Promise<Session> {
+    const session = await plimsoll.session();
+    await session.append({ role: "user", content: "Mend the harbour fee." });
+    await session.prepare({ target, cacheMarks: false });
+    await session.commit(said("Which one?"));
+    await session.append({ role: "user", content: "The one of berth 7." });
+    for (let round = 0; round < rounds; round++) {
+      await session.prepare({ target, cacheMarks: false });
+      const call = { type: "tool_use", id: `toolu_${round}`, name: "shell", input: { round } };
+      await session.commit({ ...said(""), content: [call], stop_reason: "tool_use" });
+      const content = `Result ${round} of the work. `.repeat(10);
+      await session.append({
+        role: "user",
+        content: [{ type: "tool_result", tool_use_id: call.id, content }],
+      });
+    }
+    await session.prepare({ target, cacheMarks: false });
+    await session.commit(said("The fee is mended."));
+    return session;
+  }
+
+  test.each([
+    ["none", 0],
+    ["lastTwo", 2],
+    ["half", rounds / 2],
+    ["quarter", rounds / 4],
+  ] as const)("compact({ keep: %s }) cuts this work", async (keep, left) => {
+    const session = await worked();
+    await session.compact({ keep });
+    const { request } = await session.prepare({ target, cacheMarks: false });
+    const sent = JSON.stringify(request["messages"]);
+    expect(sent).toContain("The one of berth 7.");
+    expect(sent).toContain("The fee is mended.");
+    const calls = sent.match(/"tool_use"/g) ?? [];
+    expect(calls.length).toBe(left);
+    expect((sent.match(/"tool_result"/g) ?? []).length).toBe(left);
   });
 });

@@ -107,6 +107,24 @@ describe("document C", () => {
     );
   });
 
+  test.each([
+    ["truncate", "Its first and last lines follow."],
+    ["read-grep", "First 200 chars: "],
+  ] as const)("a result that leaves on arrival, with tool_output_mode: %s", async (mode, says) => {
+    const session = await sessionWith(
+      {},
+      { defaults: { toolResponseMaxBytes: 4_096, tool_output_mode: mode } },
+    );
+    await ask(session, "Run it.");
+    const call = { type: "tool_use", id: "toolu_1", name: "shell_exec", input: {} };
+    await session.commit(said([call], "tool_use"));
+    const content = linesOf("alpha", 300).join("\n");
+    const result = { type: "tool_result", tool_use_id: "toolu_1", content };
+    const sent = await ask(session, [result]);
+    expect(sent).toMatch(/\[Tool result stored — [\d,]+ bytes from \\"shell_exec\\"\. /);
+    expect(sent).toContain(says);
+  });
+
   test("the library's references have the same words", async () => {
     const session = await sessionWith({});
     await ask(session, "Run it.");
@@ -136,6 +154,16 @@ describe("document E", () => {
       session,
       new RegExp(`\\[NOTE\\] Previous context truncated; it is kept under ${handle}\\.`),
     );
+  });
+
+  test("[NOTE] Previous context truncated, also after a compaction by hand with `keep`", async () => {
+    const session = await sessionWith({});
+    for (let turn = 0; turn < 6; turn++) {
+      await ask(session, prose(diceOf(turn), 100));
+      await session.commit(noted);
+    }
+    await session.compact({ keep: "half" });
+    expect(await ask(session, "Go on.")).toContain("[NOTE] Previous context truncated");
   });
 
   test("DUPLICATE CONTENT NOTICE, which stays in later compactions", async () => {

@@ -7,7 +7,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { openEngine } from "../../src/engine.ts";
 import type { PlimsollEvent } from "../../src/message/event.ts";
 import type { Debug, DebugTopic } from "../../src/session/fit/debug.ts";
-import { answered, requestOf, said, tokensOfText, tool } from "../generate/bodies.ts";
+import { requestOf, said, tokensOfText, tool } from "../generate/bodies.ts";
 import { WIRES } from "../generate/conversations.ts";
 import { libraryTraveller } from "../generate/journey-library.ts";
 import { proxyTraveller } from "../generate/journey-proxy.ts";
@@ -164,28 +164,21 @@ function isMadeToFit(lines: readonly Line[]): boolean {
 const counted = { contextWindow: 8_000, contextWindowBufferTokens: 500, tokenizer: "approximate" };
 const providers = { anthropic: { models: { "claude-sonnet-4-5": counted } } };
 
-test("Reasoning/thinking tokens are not used in projection", async () => {
+test("Reasoning/thinking: the budget, set at turn start for display only, not in projection", async () => {
   const projections: unknown[] = [];
-  for (const reasoningTokens of [0, 900]) {
+  for (const budget of [0, 1_024, 2_048]) {
     const engine = await openEngine({ store: "memory", config: { providers } });
-    const first = requestOf("anthropic", [said("Look.")], { max_tokens: 1000 });
-    const turn = await receive(engine, "anthropic", first.body);
-    const usage = { inputTokens: 40, outputTokens: 1000, reasoningTokens };
-    const choices = [[answered("Aye.")]];
-    await turn.end({ status: "complete", answer: { outcome: "message", choices, usage } });
-    const messages = [said("Look."), answered("Aye."), said("And now?")];
-    const next = await receive(
-      engine,
-      "anthropic",
-      requestOf("anthropic", messages, { max_tokens: 1000 }).body,
-    );
-    const { counters, ...others } = next.fitted.projection;
-    expect(counters.reasoning).toBe(reasoningTokens);
+    const thinking = budget === 0 ? {} : { thinking: { type: "enabled", budget_tokens: budget } };
+    const { body } = requestOf("anthropic", [said("Look.")], { max_tokens: 4_000, ...thinking });
+    const turn = await receive(engine, "anthropic", body);
+    const { counters, ...others } = turn.fitted.projection;
+    expect(counters.reasoning).toBe(budget);
     projections.push({ ...others, counters: { ...counters, reasoning: "any" } });
-    await next.end({ status: "complete" });
+    await turn.end({ status: "complete" });
     await engine.close();
   }
-  expect(projections[0]).toEqual(projections[1]);
+  expect(projections[1]).toEqual(projections[0]);
+  expect(projections[2]).toEqual(projections[0]);
 });
 
 test.each([

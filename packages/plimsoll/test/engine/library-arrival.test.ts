@@ -61,6 +61,23 @@ test.each<[string, Config]>([
   expect(JSON.stringify(next.request.messages.at(-1)).length).toBeGreaterThan(5_000);
 });
 
+test.each([
+  [{}, page.length],
+  [{ read_result_bytes: 4_096 }, 4_096],
+])("with %j, read_result without a limit returns %i bytes", async (agent, bytes) => {
+  const { session, turn, text } = await afterAppend({
+    agent: { result_offload: "on-arrival", ...agent },
+  });
+  const [handle = ""] = /pl_[0-9A-Za-z]{22}/.exec(text) ?? [];
+  const answer = calling("toolu_2", "read_result", { ref_id: handle });
+  await session.commit(answer);
+  const [call] = turn.toolCalls(answer);
+  const own = call && (await session.answer(call));
+  const [, read = ""] = /\n([\s\S]*?)(?:\n\[|$)/.exec(own?.text ?? "") ?? [];
+  expect(page.startsWith(read)).toBe(true);
+  expect(Math.abs(read.length - bytes)).toBeLessThan(200);
+});
+
 test("by default the caller decides, and the result stays", async () => {
   expect((await afterAppend({})).text).toContain(JSON.stringify(page));
 });

@@ -140,7 +140,7 @@ test("Restrict tools to agent__final_report only: the last turn asks for it, and
   const errors = await engineOf(plimsoll).store.errors({ limit: 5 });
   await session.commit(answer);
   expect([...errors, ...(await engineOf(plimsoll).store.errors({ limit: 5 }))]).toContainEqual(
-    expect.objectContaining({ code: "RECOVERY_TRIGGERED" }),
+    expect.objectContaining({ code: "TOKEN_LIMIT_EXCEEDED" }),
   );
 });
 

@@ -29,7 +29,10 @@ export async function chainOn(
     const saved = 1 - conversation.tokens / before.tokens;
     const isEnough =
       saved >= ENOUGH.savedShare && conversation.tokens <= goal.limitTokens * ENOUGH.filledShare;
-    if (conversation.tokens <= goal.tokens || (strategy.isLastResort && isEnough)) break;
+    const isWithin =
+      strategy.isOnlyOverLimit && taken.length > 0 && conversation.tokens <= goal.limitTokens;
+    if (isWithin || conversation.tokens <= goal.tokens || (strategy.isLastResort && isEnough))
+      break;
     const proposals = await strategy.propose(conversation, goal);
     const applied = applyProposals(conversation, proposals, { areas });
     if (applied.conversation.tokens >= conversation.tokens) continue;

@@ -167,6 +167,7 @@ async function openHome(settings: Settings): Promise<OpenHome> {
   const own = createOwnAnswers({
     store,
     count: (text) => tokenizer.count(text).tokens,
+    pageBytes: settings.config.agent?.read_result_bytes,
     ...(vectors === undefined ? {} : { vectors }),
   });
   return {

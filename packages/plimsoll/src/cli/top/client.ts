@@ -12,6 +12,7 @@ import { PlimsollError } from "../../message/error.ts";
 import { isObject } from "../../message/json.ts";
 import type { Compacted, Steered } from "../../session/steer/steer.ts";
 import { grouped } from "../../text/digits.ts";
+import { compactedWords } from "../../watch/compacted-words.ts";
 import type { Action } from "./keys.ts";
 import type { Note } from "./state.ts";
 
@@ -55,7 +56,7 @@ export function createTopClient(place: Place): TopClient {
       const on = branch === undefined ? {} : { branch };
       switch (wanted.action) {
         case "compact":
-          return compacted(await post<Compacted>(session, "compact", on));
+          return done(compactedWords(await post<Compacted>(session, "compact", on)));
         case "undo":
           return undone(await post<Steered>(session, "undo", on));
         case "pin": {
@@ -80,11 +81,6 @@ export function createTopClient(place: Place): TopClient {
 
 function messages(first: number, last: number): string {
   return first === last ? `message ${first} stays` : `messages ${first}–${last} stay`;
-}
-
-function compacted({ tokensBefore, tokensAfter, strategies }: Compacted): Note {
-  const by = strategies.length === 0 ? "" : ` by ${strategies.join(", ")}`;
-  return done(`Compacted: ${grouped(tokensBefore)} → ${grouped(tokensAfter)} tokens${by}.`);
 }
 
 function undone({ tokens }: Steered): Note {

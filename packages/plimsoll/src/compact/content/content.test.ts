@@ -182,6 +182,43 @@ describe("texts of no kind", () => {
     expect(shorter?.tokens).toBeLessThanOrEqual(count(text) * 0.3);
   });
 
+  const oneSentence =
+    "The harbour master decided on Monday that every tanker longer than two hundred metres, whatever its flag, must wait outside until the tide is high, because berth 17 was measured again and is three metres shorter than the drawing says.";
+
+  test("of a single sentence the beginning and the end stay, in whole words", () => {
+    const shorter = compressContent(oneSentence, half)?.text ?? "";
+    expect(shorter).toMatch(/^The harbour master decided on Monday that .* the drawing says\.$/);
+    const words = new Set(oneSentence.split(" "));
+    const strange = shorter.split(" ").filter((word) => !words.has(word));
+    expect(strange).toEqual(["…", expect.stringMatching(/^\d+$/), "characters", "…"]);
+  });
+
+  test("texts of one to three sentences or lines get near the ratio, and never become only a mark", () => {
+    const words = fc.array(fc.constantFrom(...oneSentence.split(" ")), {
+      minLength: 25,
+      maxLength: 120,
+      size: "max",
+    });
+    fc.assert(
+      fc.property(
+        fc.array(words, { minLength: 1, maxLength: 3 }),
+        fc.double({ min: 0.4, max: 0.9, noNaN: true }),
+        fc.constantFrom(". ", "\n", "\n\n"),
+        (sentences, ratio, end) => {
+          const text = `${sentences.map((one) => one.join(" ")).join(end)}.`;
+          const share = (compressContent(text, { ratio, count })?.tokens ?? 0) / count(text);
+          expect(share).toBeLessThanOrEqual(ratio + 0.05);
+          expect(share).toBeGreaterThan(ratio * 0.55);
+        },
+      ),
+      tries({ runs: 200, seed: 3 }),
+    );
+  });
+
+  test("a text for which there is only room for a mark stays whole", () => {
+    expect(compressContent(oneSentence.slice(0, 100), { ratio: 0.1, count })).toBeUndefined();
+  });
+
   test("a pair of surrogates is not cut in two", () => {
     const shorter = compressContent("😀".repeat(5_000), { ratio: 0.2, count });
     expect(shorter?.text.isWellFormed()).toBe(true);

@@ -9,12 +9,14 @@ import { truncationNotice } from "../../text/for-models.ts";
 import { cutToFit } from "../units/cut-to-fit.ts";
 import { fixedUnits } from "../units/fixed-units.ts";
 import { rangesOf } from "../units/ranges.ts";
-import { type Keep, type TruncationRange, truncationRange } from "../units/truncation-range.ts";
+import { type Keep, type TruncationRange, truncationRanges } from "../units/truncation-range.ts";
 
 /** The section `truncate` of the configuration. */
 export interface TruncateSettings {
   /** Truncation runs only if the strategies before it saved less than this share. */
   readonly enough_saved?: number | undefined;
+  /** Truncation also runs if less than this share of the limit is free. Default: 0.2. */
+  readonly enough_free?: number | undefined;
   /** "fit" removes the oldest units until the rest fits. The others keep this much of the middle. */
   readonly keep?: Keep | "fit" | undefined;
   /** Whether truncation ends every chain, also one whose order does not name it. Default: true. */
@@ -48,19 +50,18 @@ export function truncateKeeping(keep: Keep, texts?: Wording): Strategy {
     isLastResort: true,
     propose: (conversation) => {
       const { messages, units } = conversation;
-      const range = truncationRange(
+      const ranges = truncationRanges(
         messages.map(({ message }) => message),
         units,
         keep,
       );
-      const isPinned = messages
-        .slice(range?.first, (range?.last ?? 0) + 1)
-        .some((message) => message.isPinned);
-      if (range === undefined || isPinned) return [];
-      const { holdsUnknown } = fixedUnits(conversation);
+      const isIn = (first: number, last: number): boolean =>
+        ranges.some((range) => range.first <= first && last <= range.last);
+      if (messages.some(({ isPinned }, index) => isPinned && isIn(index, index))) return [];
+      const { holdsUnknown, isLoopStart } = fixedUnits(conversation);
       const isGone = units.map(
         ({ first, last }, index) =>
-          range.first <= first && last <= range.last && !holdsUnknown(index),
+          isIn(first, last) && !holdsUnknown(index) && !isLoopStart(index),
       );
       return rangesOf(conversation, isGone, "apart").map((gone) =>
         removal(gone, `The middle was removed (keep: ${keep}).`, texts),

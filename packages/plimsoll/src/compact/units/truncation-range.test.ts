@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { tries } from "../../../test/harness/effort.ts";
 import type { Message } from "../../message/message.ts";
 import { splitUnits } from "../../message/unit.ts";
-import { type Keep, truncationRange } from "./truncation-range.ts";
+import { type Keep, truncationRanges } from "./truncation-range.ts";
 
 const user = (text: string): Message => ({ role: "user", parts: [{ kind: "text", text }] });
 const assistant = (text: string): Message => ({
@@ -20,10 +20,8 @@ const exchange = (id: string): Message[] => [
   },
 ];
 const cut = (messages: readonly Message[], keep: Keep): readonly Message[] => {
-  const range = truncationRange(messages, splitUnits(messages), keep);
-  return range === undefined
-    ? messages
-    : messages.filter((_, index) => index < range.first || index > range.last);
+  const ranges = truncationRanges(messages, splitUnits(messages), keep);
+  return messages.filter((_, at) => !ranges.some(({ first, last }) => first <= at && at <= last));
 };
 const chat = Array.from({ length: 10 }, (_, index) => [
   user(`u${index}`),
@@ -55,12 +53,38 @@ test("in a long loop of one question, exchanges go from the middle, and the newe
 });
 
 test.each([
+  ["none", "u0 a0 do it c7 r"],
+  ["lastTwo", "u0 a0 do it c5 r c6 r c7 r"],
+  ["half", "u0 a0 do it c3 r c4 r c5 r c6 r c7 r"],
+  ["quarter", "u0 a0 do it c5 r c6 r c7 r"],
+] as const)("%s of a session whose work all follows the user's last words", (keep, left) => {
+  const work = Array.from({ length: 8 }, (_, index) => exchange(`c${index}`)).flat();
+  const session = [user("u0"), assistant("a0"), user("do it"), ...work];
+  expect(words(cut(session, keep))).toBe(left);
+});
+
+test("half of a session with work before and after the user's last words", () => {
+  const work = (from: number): Message[] =>
+    Array.from({ length: 4 }, (_, index) => exchange(`c${from + index}`)).flat();
+  const session = [
+    user("u0"),
+    assistant("a0"),
+    ...work(0),
+    assistant("a1"),
+    user("u1"),
+    ...work(4),
+  ];
+  expect(words(cut(session, "half"))).toBe("u0 a0 u1 c4 r c5 r c6 r c7 r");
+  expect(words(cut(session, "quarter"))).toBe("u0 a0 u1 c5 r c6 r c7 r");
+});
+
+test.each([
   [[]],
   [[user("a")]],
   [[user("a"), assistant("b")]],
   [[user("a"), assistant("b"), user("c")]],
 ])("a conversation of so little has nothing to cut: %#", (messages) => {
-  expect(truncationRange(messages, splitUnits(messages), "none")).toBeUndefined();
+  expect(truncationRanges(messages, splitUnits(messages), "none")).toEqual([]);
 });
 
 /** A valid conversation: the user speaks, and the model answers at once or after some exchanges. */

@@ -1,5 +1,5 @@
 /**
- * Truncation on a person's request and for recovery: removes one range of whole units from the middle and keeps the order.
+ * Truncation on a person's request and for recovery: removes whole units from the middle and keeps the order.
  * Automatic truncation, the last strategy of a turn, chooses its ranges in `cut-to-fit.ts`.
  */
 
@@ -17,25 +17,47 @@ export interface TruncationRange {
 }
 
 /**
- * The range to remove. Everything up to the first answer stays, and so does everything from the user's last words on. Roles still
- * alternate across the cut. Undefined if there is nothing to remove.
+ * The ranges to remove, oldest first. Everything up to the first answer stays, and so do the user's last words and the newest
+ * unit. So there are two ranges if units go both before and after these words. Roles still alternate across each cut.
  */
-export function truncationRange(
+export function truncationRanges(
   messages: readonly Message[],
   units: readonly Unit[],
   keep: Keep,
-): TruncationRange | undefined {
+): readonly TruncationRange[] {
+  const spans = middleOf(messages, units);
+  const count = spans.reduce((sum, { from, until }) => sum + until - from, 0);
+  let left = removedUnits(count, keep);
+  return spans.flatMap(({ from, until }) => {
+    const wanted = from + Math.min(left, until - from);
+    left -= wanted - from;
+    const isUntouched = from > (spans[0]?.from ?? 0) && wanted === from;
+    const next = isUntouched ? undefined : nearestFit(messages, units, { from, until, wanted });
+    const [first, last] = [units[from]?.first, units[(next ?? 0) - 1]?.last];
+    return next === undefined || first === undefined || last === undefined ? [] : [{ first, last }];
+  });
+}
+
+/** Units from `from` up to, but not including, `until`. */
+interface Span {
+  readonly from: number;
+  readonly until: number;
+}
+
+/** The units that may go: those before the user's last words, and those between these words and the newest unit. */
+function middleOf(messages: readonly Message[], units: readonly Unit[]): readonly Span[] {
   const { firstUser, lastUser } = spokenUnits(messages, units);
-  const head = firstUser + 1;
-  const from = head + 1;
-  const until = Math.max(from, lastUser <= firstUser ? units.length - 1 : lastUser);
-  if (firstUser < 0 || from >= until) return undefined;
-  const wanted = from + removedUnits(until - from, keep);
-  const next = nearestFit(messages, units, { from, until, wanted });
-  const [first, last] = [units[from]?.first, units[(next ?? 0) - 1]?.last];
-  return next === undefined || first === undefined || last === undefined
-    ? undefined
-    : { first, last };
+  if (firstUser < 0) return [];
+  const from = firstUser + 2;
+  const newest = units.length - 1;
+  const spans =
+    lastUser <= firstUser
+      ? [{ from, until: newest }]
+      : [
+          { from, until: lastUser },
+          { from: Math.max(from, lastUser + 1), until: newest },
+        ];
+  return spans.filter((span) => span.from < span.until);
 }
 
 function removedUnits(count: number, keep: Keep): number {
@@ -58,11 +80,7 @@ function removedUnits(count: number, keep: Keep): number {
 function nearestFit(
   messages: readonly Message[],
   units: readonly Unit[],
-  {
-    from,
-    until,
-    wanted,
-  }: { readonly from: number; readonly until: number; readonly wanted: number },
+  { from, until, wanted }: Span & { readonly wanted: number },
 ): number | undefined {
   const before = sideOf(messages[units[from - 1]?.last ?? -1]?.role);
   const fits = (index: number): boolean =>

@@ -241,7 +241,7 @@ const listRoutes: readonly Route<ApiWorld>[] = [
     path: "/api/errors",
     who: "token",
     about:
-      "Errors, newest first. Their codes are `TOKEN_LIMIT_EXCEEDED`, `BREAKER_FAILED` and `RECOVERY_TRIGGERED`.",
+      "Errors, newest first. Their codes are `TOKEN_LIMIT_EXCEEDED` (a request was too long for the provider, or became the final turn, or was refused), `BREAKER_FAILED` (all strategies failed), `RECOVERY_TRIGGERED` (what `recovery_mode` does was done), and `DEGRADED` (a failure inside Plimsoll, with its fallback as `rung`).",
     query: z.strictObject({ session, limit: pageLimit }),
     reply: "json",
     handle: async ({ world: { engine }, caller, query: { limit, session: name } }) => {

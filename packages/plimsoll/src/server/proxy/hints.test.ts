@@ -65,6 +65,13 @@ describe("what headers say", () => {
       { "x-plimsoll-session": "mine", "x-plimsoll-agent": "coder", "x-session-id": "ses_a" },
       { clientKey: "plimsoll:mine", agent: "coder" },
     ],
+    ["a task", { "x-plimsoll-task": " TK-42 " }, { task: "TK-42" }],
+    [
+      "the beginning of a long task",
+      { "x-plimsoll-task": "x".repeat(999) },
+      { task: "x".repeat(200) },
+    ],
+    ["no task", { "x-plimsoll-task": "" }, {}],
   ])("%s", (_client, headers, hints) => {
     expect(readHints(headers)).toEqual({ isCompacted: false, ...hints });
   });

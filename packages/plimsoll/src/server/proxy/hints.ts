@@ -41,14 +41,24 @@ export function readHints(headers: IncomingHttpHeaders): SessionHints {
     requestClass !== undefined && sideClasses.has(requestClass) ? `#${requestClass}` : "";
   const clientKey = all.find(({ session }) => session !== undefined)?.session;
   const agent = all.find((names) => names.agent !== undefined)?.agent;
+  const task = taskIn(headers);
   const client = clientName({ userAgent: text("user-agent"), clientKey });
   return {
     ...(clientKey === undefined ? {} : { clientKey: clientKey + side }),
     ...(sessionId !== undefined && looksLikeId(sessionId) ? { sessionId } : {}),
     ...(agent === undefined ? {} : { agent }),
     ...(client === undefined ? {} : { client }),
+    ...(task === undefined ? {} : { task }),
     isCompacted: text("x-claude-code-context-compacted") !== undefined,
   };
+}
+
+const maxTaskLength = 200;
+
+/** The beginning of a longer task, because the handover that quotes it is short. */
+function taskIn(headers: IncomingHttpHeaders): string | undefined {
+  const task = String(headers["x-plimsoll-task"] ?? "").trim();
+  return task === "" ? undefined : task.slice(0, maxTaskLength);
 }
 
 /** Reads the headers of each known client. The first session name found is used. */

@@ -136,12 +136,13 @@ function estimateOf(
 
 /** The projection of a request with this many tokens. The last turn committed some of them, and the others are pending. */
 function sumOf(
-  { branch: { record } }: Draft,
+  { branch: { record }, request: { output } }: Draft,
   tokens: number,
   { measurement }: Pick<Counted, "measurement">,
   others: Omit<Projection, "counters" | "tokens">,
 ): Projection {
-  const { current: committed = 0, reasoning = 0 } = record.counters ?? {};
+  const { current: committed = 0 } = record.counters ?? {};
+  const reasoning = output?.thinkingTokens ?? 0;
   const seed = { committed, reasoning, schema: measurement.tools };
   return projectionOf(seededCounters(tokens, seed), others);
 }

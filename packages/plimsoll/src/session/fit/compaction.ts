@@ -2,6 +2,7 @@
 
 import type { TokenScale } from "../../budget/token-scale.ts";
 import type { ReceiptWork } from "../../compact/evidence/receipt-work.ts";
+import type { TruncateSettings } from "../../compact/strategies/truncate.ts";
 import type { Edit } from "../../message/edit.ts";
 import type { Sign } from "../../message/handle.ts";
 import type { Receipt } from "../../message/receipt.ts";
@@ -24,8 +25,8 @@ export interface CompactionWorld extends Validator {
   readonly usesLearnedWeights?: boolean | undefined;
   /** Whether a conversation in which everything has priority 1 keeps its priorities. */
   readonly protectsAllP1?: boolean | undefined;
-  /** Truncation does not run if the strategies before it saved this share of the request. Default: 0.3. */
-  readonly enoughSaved?: number | undefined;
+  /** What the strategies before truncation must have reached, so that it does not run. */
+  readonly enough?: Pick<TruncateSettings, "enough_saved" | "enough_free"> | undefined;
   /** The configured coherence of views. Default: that of the goal. */
   readonly coherence?: number | undefined;
   readonly store: Pick<Store, "clientSpellingSizes">;

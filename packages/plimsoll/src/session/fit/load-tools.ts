@@ -3,7 +3,12 @@
 import type { Config } from "../../config/schema.ts";
 import type { ToolSelection } from "../../message/edit.ts";
 import type { ToolDefinition } from "../../message/tool.ts";
-import { type StayingTools, withLoaded } from "../../offload/defer-tools.ts";
+import {
+  deferralNote,
+  type SelectedTools,
+  type StayingTools,
+  withLoaded,
+} from "../../offload/defer-tools.ts";
 import type { OwnAnswer } from "../../offload/own-tools.ts";
 import { readingCost } from "../../prompt/compaction-payoff.ts";
 import { toolSearchTexts } from "../../text/for-models.ts";
@@ -175,12 +180,28 @@ async function withFound(
     names = names.slice(0, -1)
   ) {
     const chosen = withLoaded(catalogue.tools, selected, { names, stays, room, lastUse });
-    const selection = { ...chosen, note: selected.note };
+    const selection = { ...chosen, note: noteFor(requestTools, selected, chosen) };
     const { count } = await catalogue.list(selection);
     if (catalogue.isNative || count.tokens <= most || names.length === 1)
       return { selection, names };
   }
   return undefined;
+}
+
+/**
+ * If tools left the list, the note counts anew. Otherwise it stays the same, so that the list up to the new tools is the same for
+ * the provider's cache.
+ */
+function noteFor(
+  { catalogue, own }: RequestTools,
+  before: ToolSelection,
+  chosen: SelectedTools,
+): string {
+  const listed = new Set([...chosen.kept, ...chosen.loaded]);
+  const isLonger = [...before.kept, ...before.loaded].every((name) => listed.has(name));
+  return isLonger
+    ? before.note
+    : deferralNote(catalogue.deferred(chosen), own.nameOf("tool_search"));
 }
 
 /** The tools that this search may not remove: those of earlier searches of the turn, and those that the provider wants listed. */

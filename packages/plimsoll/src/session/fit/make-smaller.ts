@@ -24,7 +24,7 @@ import {
   type CalibrationWorld,
   type Guard,
 } from "../draft/projection.ts";
-import { rememberInSession } from "../log/log.ts";
+import { rememberInSession, taskOf } from "../log/log.ts";
 import { recordError } from "../log/report.ts";
 import { byComponent } from "../measure/calibrations.ts";
 import type { Target } from "../measure/target.ts";
@@ -284,7 +284,7 @@ async function startAfresh(
   const { limit } = progressScale;
   const priority = await priorityIn(world, draft, start);
   await world.watch?.(draft, { phase: "recovery", tokens, limit, ...priority });
-  const strategies = recoveryStrategies(world, afresh.reason, draft.branch.memory.task);
+  const strategies = recoveryStrategies(world, afresh.reason, taskOf(draft));
   const compaction = await compact(world, { draft, start, strategies, goal, progressScale });
   return { compaction, outcome: "recovered", level: 0, afresh };
 }

@@ -39,26 +39,40 @@ export async function compact(world: CompactionWorld, asked: CompactionTask): Pr
   });
   for (const strategy of task.strategies) {
     world.closing?.throwIfAborted();
-    const isMet = state.sized.measured.total <= task.goal.tokens && task.goal.media === undefined;
-    if (isMet || (strategy.isLastResort && isEnough(task, state.sized, world))) break;
+    if (isMet(task, state, strategy)) break;
+    if (strategy.isLastResort && isEnough(task, state.sized, world)) break;
     state = await tryStrategy(world, task, { strategy, announce }, state);
   }
   return { ...state, edits: anchoredTogether(task.draft, state.edits) };
 }
 
+/** Whether the chain stops before this strategy. */
+function isMet(
+  { goal }: CompactionTask,
+  { sized, strategies }: Compaction,
+  { isOnlyOverLimit }: Strategy,
+): boolean {
+  if (goal.media !== undefined) return false;
+  const { total } = sized.measured;
+  // A compaction that begins within the limit has a reason, so at least one strategy runs.
+  const isWithin = isOnlyOverLimit === true && strategies.length > 0 && total <= goal.limitTokens;
+  return isWithin || total <= goal.tokens;
+}
+
 /**
- * Plimsoll does not truncate if milder strategies have saved `savedShare` of the request and the request now fills at most
- * `filledShare` of the limit.
+ * Plimsoll does not truncate if milder strategies have saved this share of the request, and this share of the limit is free.
  */
-const enough = { savedShare: 0.3, filledShare: 0.8 };
+const usuallyEnough = { enough_saved: 0.3, enough_free: 0.2 };
 
 function isEnough(
   { start, goal }: CompactionTask,
   { measured }: Sized,
-  { enoughSaved = enough.savedShare }: Pick<CompactionWorld, "enoughSaved">,
+  { enough = {} }: Pick<CompactionWorld, "enough">,
 ): boolean {
   const saved = 1 - measured.total / Math.max(1, start.measured.total);
-  return saved >= enoughSaved && measured.total <= goal.limitTokens * enough.filledShare;
+  const { enough_saved = usuallyEnough.enough_saved, enough_free = usuallyEnough.enough_free } =
+    enough;
+  return saved >= enough_saved && measured.total <= goal.limitTokens * (1 - enough_free);
 }
 
 async function tryStrategy(

@@ -7,6 +7,7 @@ import { truncate } from "../../compact/strategies/truncate.ts";
 import type { Config } from "../../config/schema.ts";
 import { type Engine, type EngineOptions, openEngine } from "../../engine.ts";
 import type { Strategy } from "../../message/strategy.ts";
+
 import type { Session } from "../library/session.ts";
 import type { PreparedTurn } from "../library/state.ts";
 import { emptyLog, remember, rememberInSession, type SessionLog, startBranch } from "../log/log.ts";
@@ -69,8 +70,8 @@ class Talk {
     this.session = session;
   }
 
-  static async begin(plimsoll: Engine): Promise<Talk> {
-    const talk = new Talk(await plimsoll.session());
+  static async begin(plimsoll: Engine, options?: Parameters<Engine["session"]>[0]): Promise<Talk> {
+    const talk = new Talk(await plimsoll.session(options));
     await talk.say("Hello, can you help me?");
     await talk.say(`${goal} ${rule}`);
     return talk;
@@ -177,6 +178,14 @@ describe("a chain that is exhausted", () => {
     expect(heard).toEqual(["The strategies could not make it fit."]);
     const errors = await plimsoll.store.errors({ limit: 10 });
     expect(errors).toContainEqual(expect.objectContaining({ code: "RECOVERY_TRIGGERED" }));
+  });
+
+  test("Continue task …: the handover names the task with which the session was opened", async () => {
+    const plimsoll = await fresh({ strategies: [idle] });
+    const talk = await Talk.begin(plimsoll, { task: "TK-42" });
+    expect(textOf(await talk.until("recovered"))).toContain("Continue task TK-42.");
+    await talk.session.milestone({ task: "TK-43" });
+    expect(textOf(await talk.until("recovered"))).toContain("Continue task TK-43.");
   });
 
   test.each(["fresh_start", "truncate", "error"] as const)(

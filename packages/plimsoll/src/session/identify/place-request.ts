@@ -44,6 +44,8 @@ export interface SessionHints {
   readonly agent?: string;
   /** Name of the program that sent the request. */
   readonly client?: string;
+  /** The task on which the agent works. */
+  readonly task?: string;
   /** The folder in which the agent works. */
   readonly folder?: string;
   /** Whether the client says that it has just compacted the conversation itself. */

@@ -394,7 +394,7 @@ function reportForcedEnd({ debug }: TurnContext, { draft, fitted }: Turn): void 
   });
   recordError(
     draft,
-    "RECOVERY_TRIGGERED",
+    "TOKEN_LIMIT_EXCEEDED",
     "Context guard enforced: the context budget for tool results is used up, so this turn is sent as the last one.",
     { tokens: tokensAfter, limit },
   );

@@ -1,5 +1,6 @@
 /** Makes the draft of a library turn, and the request that is sent to the model once the draft fits. */
 
+import { possibleAnswer } from "../../budget/limit.ts";
 import { addCounts } from "../../budget/measure.ts";
 import type { Count } from "../../budget/tokenizer.ts";
 import type { ToolRules } from "../../budget/tool-budget.ts";
@@ -182,10 +183,10 @@ function readPlans(wire: Wire, body: Uint8Array): Partial<WireRequest> {
 
 /**
  * Maximum length of the answer. If the caller gives none, Plimsoll uses the reserve, because some wires require a length and the
- * window has no room for more.
+ * window has no room for more. Providers refuse more than the model's own maximum.
  */
 function lengthOf({ maxOutputTokens }: PrepareOptions, { limit }: Target): number {
-  return maxOutputTokens ?? limit.reserve;
+  return maxOutputTokens ?? possibleAnswer(limit.reserve, limit);
 }
 
 /** Asks for a shorter answer if there is no room for the requested length. */

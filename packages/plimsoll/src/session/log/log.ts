@@ -292,6 +292,17 @@ export function remember(branch: BranchState, note: BranchNote): void {
   branch.isChanged = true;
 }
 
+/** The task on which the branch works, if its client or its caller named one. */
+export function taskOf({
+  log,
+  branch,
+}: {
+  readonly log: SessionLog;
+  readonly branch: BranchState;
+}): string | undefined {
+  return branch.memory.task ?? log.memory.task;
+}
+
 export function rememberInSession(log: SessionLog, note: SessionNote): void {
   const memory = afterSessionNote(log.memory, note);
   if (memory === log.memory) return;

@@ -115,6 +115,8 @@ export interface SessionMemory {
   readonly tags?: readonly TagRun[];
   /** The priority with which the library opened the session. */
   readonly priority?: Priority;
+  /** The task with which the library opened the session. A branch may name another. */
+  readonly task?: string;
 }
 
 /** The last request for which a provider reported usage: the reported tokens, and Plimsoll's own count. */
@@ -174,6 +176,8 @@ export type BranchNote =
   | { readonly kind: "tools-renamed"; readonly names: string }
   | { readonly kind: "summary-ready"; readonly chain: string; readonly text: string }
   | { readonly kind: "wants-recovery"; readonly reason: string; readonly task?: string }
+  /** The client names the task on which it works. */
+  | { readonly kind: "works-on"; readonly task: string }
   | { readonly kind: "recovered" }
   /** The provider has counted a request. `basis` is undefined if that count is implausible. */
   | { readonly kind: "counted"; readonly basis: Basis | undefined }
@@ -246,6 +250,8 @@ export function afterNote(memory: BranchMemory, note: BranchNote): BranchMemory 
       const { reason, task = memory.task } = note;
       return { ...memory, mustRecover: reason, ...(task === undefined ? {} : { task }) };
     }
+    case "works-on":
+      return memory.task === note.task ? memory : { ...memory, task: note.task };
     case "recovered":
       return without(memory, "mustRecover");
     case "counted":
@@ -306,7 +312,7 @@ export type SessionNote =
   | { readonly kind: "overflowed"; readonly at: number }
   | { readonly kind: "fresh-start" }
   | { readonly kind: "tagged"; readonly run: TagRun }
-  | { readonly kind: "opened"; readonly priority: Priority };
+  | { readonly kind: "opened"; readonly priority?: Priority; readonly task?: string };
 
 export const blankSession: SessionMemory = {
   calibrations: {},
@@ -337,8 +343,10 @@ export function afterSessionNote(memory: SessionMemory, note: SessionNote): Sess
       return memory.overflows.length === 0 ? memory : { ...memory, overflows: [] };
     case "tagged":
       return { ...memory, tags: withRun(memory.tags ?? [], note.run) };
-    case "opened":
-      return { ...memory, priority: note.priority };
+    case "opened": {
+      const { kind: _kind, ...opened } = note;
+      return { ...memory, ...opened };
+    }
   }
 }
 

@@ -68,6 +68,7 @@ export function reportRenamed(
   });
 }
 
+/** A failure inside Plimsoll. The strategies may be fine, so its code is not BREAKER_FAILED. */
 export function reportDegraded(reported: ReportedTurn, rung: Rung, reason: string): void {
   const { log, turn } = reported;
   announce(log, {
@@ -78,7 +79,7 @@ export function reportDegraded(reported: ReportedTurn, rung: Rung, reason: strin
     rung,
     reason,
   });
-  recordError(reported, "BREAKER_FAILED", reason, { rung });
+  recordError(reported, "DEGRADED", reason, { rung });
 }
 
 /** Tells that another provider answers this turn. */
@@ -112,11 +113,10 @@ export function reportEnforced(
     tokens,
     limit,
   });
-  const isFinal = action === "final";
   recordError(
     reported,
-    isFinal ? "RECOVERY_TRIGGERED" : "TOKEN_LIMIT_EXCEEDED",
-    isFinal
+    "TOKEN_LIMIT_EXCEEDED",
+    action === "final"
       ? "Context guard enforced: still over limit after shrink, so the request is sent as the final turn."
       : "Context guard enforced: the request does not fit, and nothing more can be taken out.",
     { tokens, limit },

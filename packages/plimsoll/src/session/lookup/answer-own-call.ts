@@ -66,6 +66,8 @@ export interface OwnWorld {
   readonly count: (text: string) => number;
   /** Resolves when the tokenizer is loaded. Before that, `count` may only guess. */
   readonly ready?: () => Promise<void>;
+  /** Number of bytes that `read_result` returns if the model names none. */
+  readonly pageBytes?: number | undefined;
   readonly grep?: GrepOptions;
   readonly search?: Omit<SearchWorld, "store" | "vectors" | "count">;
 }
@@ -89,7 +91,7 @@ export function createOwnAnswers(world: OwnWorld): OwnAnswers {
     ...(vectors === undefined ? {} : { vectors }),
     ...world.search,
   });
-  const parts: Parts = { store, count, grep, references, searcher };
+  const parts: Parts = { store, count, grep, references, searcher, pageBytes: world.pageBytes };
 
   const answer = async (asker: Asker, call: OwnCall): Promise<OwnAnswer> => {
     if (call.kind === "compact_context") return compact(asker);
@@ -138,10 +140,11 @@ interface Parts {
   readonly grep: Grep;
   readonly references: References;
   readonly searcher: SessionSearch;
+  readonly pageBytes: number | undefined;
 }
 
 async function readResult(
-  { references, count, grep }: Parts,
+  { references, count, grep, pageBytes }: Parts,
   asker: Asker,
   call: Extract<OwnCall, { readonly kind: "read_result" }>,
 ): Promise<OwnAnswer> {
@@ -150,7 +153,9 @@ async function readResult(
   if (opened.kind === "absent") return failed(answerTexts.unknownHandle(nameFor(asker, "recall")));
   if (opened.kind === "other") return failed(answerTexts.notText(name, opened.what));
   const room = { tokens: asker.roomTokens, count };
-  const page = await readPage({ name, ...opened }, call, room, grep.matchLines);
+  const { limit = pageBytes } = call;
+  const request = { ...call, ...(limit === undefined ? {} : { limit }) };
+  const page = await readPage({ name, ...opened }, request, room, grep.matchLines);
   return { text: page.text, isError: page.kind === "refused" };
 }
 

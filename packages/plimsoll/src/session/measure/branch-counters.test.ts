@@ -5,12 +5,6 @@ import { countersAfter, scaleOf } from "./branch-counters.ts";
 
 const turn = { measurement: { tools: 300 }, target: "a/b" };
 
-test("Reasoning/thinking: for display/logging only, never in the size of the conversation", () => {
-  const usage = { inputTokens: 1400, outputTokens: 90, reasoningTokens: 40 };
-  expect(countersAfter(turn)).toEqual({ schema: 300, reasoning: 0 });
-  expect(countersAfter({ ...turn, usage })).toEqual({ schema: 300, reasoning: 40 });
-});
-
 test("a branch whose provider has reported is shown in the provider's tokens, any other in Plimsoll's own", () => {
   const estimated = { system: 0, tools: 0, conversation: 1000 };
   const calibration = observe(uncalibrated, estimated, 1250);

@@ -3,24 +3,20 @@
 import type { Calibration } from "../../budget/calibrate.ts";
 import type { Measurement } from "../../budget/measure.ts";
 import { scaleBy, type TokenScale } from "../../budget/token-scale.ts";
-import type { Usage } from "../../message/message.ts";
 import type { Counters } from "../../store/store.ts";
 
 export interface EndedTurn {
   /** Size of the request, in the provider's tokens. */
   readonly measurement: Pick<Measurement, "tools">;
-  /** The usage that the provider reported. Undefined if it reported none. */
-  readonly usage?: Usage | undefined;
   readonly target: string;
   readonly calibration?: Calibration | undefined;
 }
 
 /** The counters of a turn that has ended, without the size of its window. */
 export function countersAfter(turn: EndedTurn): Omit<Counters, "current"> {
-  const { measurement, usage, target, calibration } = turn;
+  const { measurement, target, calibration } = turn;
   return {
     schema: measurement.tools,
-    reasoning: usage?.reasoningTokens ?? 0,
     ...(calibration === undefined ? {} : { calibration: storedCalibration(target, calibration) }),
   };
 }

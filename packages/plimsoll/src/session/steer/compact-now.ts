@@ -16,7 +16,7 @@ import { commitCompaction, compact, priorityIn } from "../fit/run-strategies.ts"
 import { usualGoal } from "../fit/when-to-compact.ts";
 import { announce } from "../log/append.ts";
 import type { EditStore } from "../log/edits.ts";
-import { remember, rememberInSession } from "../log/log.ts";
+import { remember, rememberInSession, taskOf } from "../log/log.ts";
 import { viewOf } from "../log/path.ts";
 import { recordError } from "../log/report.ts";
 import { scaleOf } from "../measure/branch-counters.ts";
@@ -50,7 +50,8 @@ export function compactNow(
   place: StoredPlace,
   { keep, budget }: CompactOptions,
 ): Promise<CompactionDone> {
-  const strategies = keep === undefined ? context.strategies : [truncateKeeping(keep)];
+  const { texts } = context.config;
+  const strategies = keep === undefined ? context.strategies : [truncateKeeping(keep, texts)];
   return applyNow(context, place, {
     strategies,
     reason: "by hand",
@@ -77,9 +78,7 @@ export async function resetNow(
   }: { readonly reason?: string; readonly task?: string },
 ): Promise<CompactionDone> {
   const { log, branch } = place;
-  const strategies = recoveryStrategies(context, reason, task ?? branch.memory.task).map(
-    overUndone,
-  );
+  const strategies = recoveryStrategies(context, reason, task ?? taskOf(place)).map(overUndone);
   const done = await applyNow(context, place, {
     strategies,
     reason: "reset",

@@ -140,7 +140,7 @@ export async function endTurn(
 /** Makes the window after this turn the current conversation of the branch, and returns its size. */
 function commitCounters(sent: SentTurn, record: TurnRecord, answerTokens: number): number {
   const { branch } = sent.placed;
-  const counters = countersOf(sent, record);
+  const counters = countersOf(sent);
   const { usage } = record;
   const current = noteSize(sent, { usage, answerTokens, scale: scaleOf({ counters }) });
   branch.record = { ...branch.record, counters: { ...counters, current } };
@@ -401,13 +401,10 @@ function recordOf(sent: SentTurn, result: TurnResult, endedAt: number): TurnReco
 }
 
 /** How the provider counts, and the counters of the turn that do not depend on the size of its window. */
-function countersOf(
-  { fitted, placed }: SentTurn,
-  { usage }: TurnRecord,
-): Omit<Counters, "current"> {
+function countersOf({ fitted, placed }: SentTurn): Omit<Counters, "current"> {
   const { measurement, target } = fitted;
   const calibration = placed.log.memory.calibrations[target.key];
-  return countersAfter({ measurement, usage, target: target.key, calibration });
+  return countersAfter({ measurement, target: target.key, calibration });
 }
 
 function turnWrites({ placed, draft }: SentTurn, turn: TurnRecord): readonly Promise<Write>[] {

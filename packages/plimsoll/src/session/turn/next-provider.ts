@@ -5,6 +5,7 @@
 
 import { seededCounters } from "../../budget/counters.ts";
 import { assessAfter } from "../../budget/guard.ts";
+import { possibleAnswer } from "../../budget/limit.ts";
 import type { Measurement } from "../../budget/measure.ts";
 import { projectionOf } from "../../budget/projection.ts";
 import { type NextTarget, targetsElsewhere } from "../../config/next-providers.ts";
@@ -85,7 +86,8 @@ function targetOf(
 /** The length that the client asks for, or the model's own maximum if that is lower. */
 function longestAnswer({ request: { output } }: Draft, { limit }: Target): number {
   const asked = output?.maxTokens ?? limit.reserve;
-  return limit.windowSource === "fallback" ? asked : Math.min(asked, limit.maxOutput);
+  const most = limit.windowSource === "fallback" ? asked : Math.min(asked, limit.maxOutput);
+  return possibleAnswer(most, limit);
 }
 
 function wireOf({ providers = {} }: Config, provider: string, from: Wire): Wire {

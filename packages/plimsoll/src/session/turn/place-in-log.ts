@@ -236,12 +236,13 @@ function leftBy({ log, branch, found }: Position): readonly NodeRecord[] {
 }
 
 function noteReceived(
-  { incoming: { tenant } }: ReadRequest,
+  { incoming: { tenant, hints } }: ReadRequest,
   { log, branch, found }: Position,
   { left, hasOtherLead }: { readonly left: readonly NodeRecord[]; readonly hasOtherLead: boolean },
 ): void {
   const count = left.filter(({ source }) => source !== "answer").length;
   const isEdited = found.relation === "edited";
+  if (hints.task !== undefined) remember(branch, { kind: "works-on", task: hints.task });
   remember(branch, {
     kind: "received",
     hasOtherLead,

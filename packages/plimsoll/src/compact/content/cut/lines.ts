@@ -3,7 +3,9 @@
 import { grouped } from "../../../text/digits.ts";
 import { cutTexts } from "../../../text/for-models.ts";
 import type { CutOptions } from "./compressor.ts";
-import { cutPieces, type Gap, matters, type Piece } from "./pieces.ts";
+import { type Gap, matters, type Piece } from "./piece.ts";
+import { cutPieces } from "./pieces.ts";
+import { segmentsOf } from "./segments.ts";
 
 /** Scores for the lines of one kind of content. All indexes refer to the lines that were passed in. */
 export interface LineVerdicts {
@@ -71,7 +73,6 @@ export function weightsOf(texts: readonly string[], { weigh }: CutOptions): Floa
 
 /** A line with more characters than this is split into segments, and some of them may be left out. */
 const maxLineChars = 1_000;
-const segmentChars = 200;
 const lineEnd = /(\r?\n)((?:\r?\n)+)?/g;
 
 /** Lines with their line endings. Overlong lines are split into segments, and adjacent blank lines form one piece. */
@@ -90,24 +91,6 @@ function piecesOf(text: string): readonly string[] {
 function pushLine(pieces: string[], line: string): void {
   if (line.length <= maxLineChars) pieces.push(line);
   else for (const segment of segmentsOf(line)) pieces.push(segment);
-}
-
-export function* segmentsOf(line: string): Generator<string> {
-  let start = 0;
-  while (line.length - start > segmentChars) {
-    const end = segmentEnd(line, start + segmentChars);
-    yield line.slice(start, end);
-    start = end;
-  }
-  if (start < line.length) yield line.slice(start);
-}
-
-/** Ends the segment after white space or a separator if there is one, and never inside a character. */
-function segmentEnd(line: string, limit: number): number {
-  for (let end = limit; end > limit - segmentChars / 2; end--)
-    if (/[\s,;.|>)}\]]/.test(line.charAt(end - 1))) return end;
-  const code = line.charCodeAt(limit);
-  return code >= 0xdc00 && code <= 0xdfff ? limit - 1 : limit;
 }
 
 function withoutEnd(piece: string): string {

@@ -7,37 +7,12 @@
  */
 
 import type { CutOptions } from "./compressor.ts";
-
-export interface Piece {
-  /** The text of this piece. All pieces joined give the whole text. */
-  readonly text: string;
-  /**
-   * Pieces with the score 0 are kept only near the beginning or the end. Pieces with a negative score are kept only if no others
-   * are left, and pieces with the score `redundant` are never kept.
-   */
-  readonly score: number;
-  /** True if the piece is kept before all other pieces. */
-  readonly isKey?: boolean;
-  /** Adjacent pieces with the same number belong together. */
-  readonly block?: number;
-}
-
-/** Score of a piece that only repeats other pieces. Such a piece is left out even if there is room. */
-export const redundant = -2;
-
-/** Score of a piece that matters to the conversation. It is higher than any score that a line gets for its own content. */
-export const matters = 10;
-
-export interface Gap {
-  readonly first: number;
-  readonly last: number;
-  readonly isKept: (index: number) => boolean;
-}
-
-export type Mark = (gap: Gap) => string;
+import { type Gap, type Mark, matters, type Piece, redundant } from "./piece.ts";
+import { markOfSegments, splitLargePieces } from "./segments.ts";
 
 /**
- * Shortens the text to the requested number of tokens, or as near to it as possible. Undefined if the text does not get shorter.
+ * Shortens the text to the requested number of tokens, or as near to it as possible. If whole pieces are too large for that, some
+ * of their segments stay. Undefined if the text does not get shorter, or if only marks would stay.
  */
 export function cutPieces(
   pieces: readonly Piece[],
@@ -45,21 +20,66 @@ export function cutPieces(
   mark: Mark,
 ): string | undefined {
   const text = pieces.map((piece) => piece.text).join("");
-  const before = options.count(text);
-  const goal = before * options.ratio;
-  const costs = costsOf(pieces, options.count, before / Math.max(1, text.length));
-  const markCost = options.count("… 1,234 lines …\n");
-  const choice = new Choice(pieces, costs, markCost);
-  let best: { readonly text: string; readonly tokens: number } | undefined;
+  const whole = { text, goal: options.count(text) * options.ratio };
+  const cut = cutToGoal(pieces, whole, options, mark);
+  if (cut !== undefined && !isTooShort(cut, pieces, whole.goal)) return cut.text;
+  const segments = splitLargePieces(pieces, {
+    goalChars: text.length * options.ratio,
+    charTokens: whole.goal / options.ratio / text.length,
+  });
+  const finer = cutToGoal(segments, whole, options, markOfSegments(segments, mark));
+  const found = finer ?? cut;
+  return found === undefined || isEmpty(found, segments) ? undefined : found.text;
+}
+
+interface Whole {
+  readonly text: string;
+  /** Tokens that may stay. */
+  readonly goal: number;
+}
+
+interface Cut {
+  readonly text: string;
+  readonly tokens: number;
+  readonly isKept: (index: number) => boolean;
+}
+
+function cutToGoal(
+  pieces: readonly Piece[],
+  { text, goal }: Whole,
+  { count }: CutOptions,
+  mark: Mark,
+): Cut | undefined {
+  const before = count(text);
+  const costs = costsOf(pieces, count, before / Math.max(1, text.length));
+  const choice = new Choice(pieces, costs, count("… 1,234 lines …\n"));
+  let best: Cut | undefined;
   let budget = goal;
   for (let round = 0; round < maxRounds; round++) {
-    const shorter = render(pieces, choice.choose(budget), mark);
-    const tokens = options.count(shorter);
-    if (tokens < (best?.tokens ?? before)) best = { text: shorter, tokens };
+    const kept = choice.choose(budget);
+    const isKept = (index: number): boolean => kept[index] === 1;
+    const shorter = render(pieces, isKept, mark);
+    const tokens = count(shorter);
+    if (tokens < (best?.tokens ?? before)) best = { text: shorter, tokens, isKept };
     if (tokens <= goal) break;
     budget *= Math.min(0.9, (0.98 * goal) / tokens);
   }
-  return best?.text;
+  return best;
+}
+
+/** Below this share of the goal, the pieces were too large to fill it. */
+const filledShare = 0.6;
+
+function isTooShort(cut: Cut, pieces: readonly Piece[], goal: number): boolean {
+  const leavesOut = (piece: Piece, index: number): boolean =>
+    !cut.isKept(index) && piece.score > redundant && /\S/.test(piece.text);
+  return (cut.tokens < goal * filledShare || isEmpty(cut, pieces)) && pieces.some(leavesOut);
+}
+
+/** True if the pieces say something, and only marks are left of them. */
+function isEmpty(cut: Cut, pieces: readonly Piece[]): boolean {
+  const isSpoken = ({ text }: Piece): boolean => /\S/.test(text);
+  return pieces.some(isSpoken) && !pieces.some((piece, at) => cut.isKept(at) && isSpoken(piece));
 }
 
 const maxRounds = 5;
@@ -140,7 +160,8 @@ class Choice {
   }
 
   #density(index: number): number {
-    return (this.#pieces[index]?.score ?? 0) / Math.max(1, this.#costs[index] ?? 1);
+    const { worth, score } = this.#pieces[index] ?? { score: 0 };
+    return worth ?? score / Math.max(1, this.#costs[index] ?? 1);
   }
 
   #costOf(first: number, last: number): number {
@@ -208,8 +229,7 @@ function blocksOf(pieces: readonly Piece[], costs: Float64Array): readonly Range
   return blocks.toSorted((one, other) => other.density - one.density || one.first - other.first);
 }
 
-function render(pieces: readonly Piece[], kept: Uint8Array, mark: Mark): string {
-  const isKept = (index: number): boolean => kept[index] === 1;
+function render(pieces: readonly Piece[], isKept: Gap["isKept"], mark: Mark): string {
   const parts: string[] = [];
   for (let index = 0; index < pieces.length; index++) {
     if (isKept(index)) {

@@ -4,7 +4,7 @@ import { isLogLine, shareOfLines } from "../../../text/log-lines.ts";
 import { alarmOf } from "../../../text/trouble.ts";
 import { attempt, type Compressor, type Sample } from "../cut/compressor.ts";
 import { cutLines, type LineVerdicts } from "../cut/lines.ts";
-import { type Gap, redundant } from "../cut/pieces.ts";
+import { type Gap, redundant } from "../cut/piece.ts";
 
 export const logCompressor: Compressor = {
   kind: "log",

@@ -14,8 +14,10 @@ import {
   type CutOptions,
   type Sample,
 } from "../cut/compressor.ts";
-import { segmentsOf, weightFactor, weightsOf } from "../cut/lines.ts";
-import { cutPieces, type Gap, matters, type Piece } from "../cut/pieces.ts";
+import { weightFactor, weightsOf } from "../cut/lines.ts";
+import { type Gap, matters, type Piece } from "../cut/piece.ts";
+import { cutPieces } from "../cut/pieces.ts";
+import { segmentsOf } from "../cut/segments.ts";
 
 export const proseCompressor: Compressor = {
   kind: "prose",

@@ -3,7 +3,7 @@
 import { cutTexts } from "../../../text/for-models.ts";
 import { attempt, type Compressor } from "../cut/compressor.ts";
 import { cutLines, type LineVerdicts } from "../cut/lines.ts";
-import type { Gap } from "../cut/pieces.ts";
+import type { Gap } from "../cut/piece.ts";
 
 /** A hit looks like `path:12:text` or `path-12-text`. `path:text` is a hit only if the path has an extension or a folder. */
 const hit = /^((?:[A-Za-z]:)?[^\s:]{1,300}?)(?::\d+(?::\d+)?[:\s]|-\d+-)/;

@@ -5,7 +5,7 @@
 import { alarmOf } from "../../../text/trouble.ts";
 import { attempt, type Compressor } from "../cut/compressor.ts";
 import { cutLines, type LineVerdicts } from "../cut/lines.ts";
-import type { Gap } from "../cut/pieces.ts";
+import type { Gap } from "../cut/piece.ts";
 
 const frame =
   /^\s*(?:at .{1,300}[:(]|File "[^"]{1,300}", line \d|\d+: +(?:0x[0-9a-f]+ - )?[\w:<>{}$ ]+|from .{1,300}:\d+:in |#\d+ +0x|#\d+ +\S+ in )|^\s+\S{1,300}\.go:\d+|^\S+\(.{0,200}\)$|^\s+at \S{1,300}:\d+:\d+$/;

@@ -3,7 +3,7 @@
 import { alarmOf } from "../../../text/trouble.ts";
 import { attempt, type Compressor } from "../cut/compressor.ts";
 import { cutLines, type LineVerdicts } from "../cut/lines.ts";
-import { type Gap, redundant } from "../cut/pieces.ts";
+import { type Gap, redundant } from "../cut/piece.ts";
 
 const pass =
   /\bPASSED\b|\.\.\. ok$|^\s*[✓✔√]|^\s*--- PASS|^ok \d+|^=== (?:RUN|PAUSE|CONT|NAME)|^\s*PASS\b|^ok\s+\S+\s|^[\w/.-]*\s?[.sx]+(?:\s+\[\s*\d+%\])?$/;
