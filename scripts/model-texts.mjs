@@ -255,6 +255,17 @@ const chapters = {
     },
   ],
   fillingNote: ["After the last message, when the window fills", [[82, "compact_context"], [82]]],
+  partialNote: [
+    "After the last message, if the model's last answer was cut off",
+    [
+      [
+        {
+          path: "/home/ada/.plimsoll/partials/ses_1/LoginForm.incomplete.tsx",
+          basis: "about 60 %, from four earlier answers",
+        },
+      ],
+    ],
+  ],
   noteTexts: [
     "In the last turn, in the last round of lookups, and in place of an answer that was only a lookup",
     { finalReport: [["agent__final_report"]] },

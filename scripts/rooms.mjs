@@ -8,18 +8,8 @@ export const source = "packages/plimsoll/src";
 const pure = true;
 
 export const rooms = [
-  [
-    "bounds",
-    "bounded-map.ts",
-    "Caches with a size limit, growing pauses between tries, bounded queues",
-    pure,
-  ],
-  [
-    "text",
-    "for-models.ts",
-    "Formatting digits and sentences, matching wildcards, and every text that a model reads",
-    pure,
-  ],
+  ["bounds", "bounded-map.ts", "Bounded caches and queues, growing pauses", pure],
+  ["text", "for-models.ts", "Formatting, wildcards, and every text that a model reads", pure],
   ["message", "message.ts", "The basic types: messages, edits, events and errors", pure],
   [
     "work",
@@ -51,7 +41,7 @@ export const rooms = [
     "Content outside the window: references, and Plimsoll's own tools to read it",
     pure,
   ],
-  ["workers", "with-timeout.ts", "Worker threads, and time limits for work that may hang"],
+  ["workers", "with-timeout.ts", "Worker threads, and time limits"],
   ["store/forget", "forgetting.ts", "Deletes sessions from all files"],
   ["store", "store.ts", "The append-only store: SQLite in worker threads, or memory"],
   [
@@ -94,12 +84,7 @@ export const rooms = [
   ["compact/content/json", "json.ts", "Shortens JSON", pure],
   ["compact/content/code", "code.ts", "Shortens source code by its syntax", pure],
   ["compact/content/kinds", "log.ts", "Shortens logs, diffs, tables, traces and prose", pure],
-  [
-    "compact/content",
-    "content.ts",
-    "Recognises the kind of a text and picks the code that shortens it",
-    pure,
-  ],
+  ["compact/content", "content.ts", "Recognises the kind of a text, and shortens it", pure],
   [
     "compact/evidence",
     "evidence.ts",
@@ -160,6 +145,7 @@ export const rooms = [
   ["session/inspect", "window.ts", "Pictures, figures and reports of a session"],
   ["session/steer", "steer.ts", "Changes by hand: undo, restore, pin, compact"],
   ["session/work", "work.ts", "Changes tasks and tickets, and asks people"],
+  ["session/cut", "handle-cut.ts", "Keeps the part of a cut answer, and leaves a task or a ticket"],
   ["session/library", "session.ts", "The library's Session"],
   [".", "plimsoll.ts", "The engine, which puts the parts together, and the public API"],
   ["replay", "replay.ts", "Replays recorded conversations under other policies"],

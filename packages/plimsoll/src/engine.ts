@@ -10,6 +10,7 @@ import { configuredTokenizers } from "./config/configured-tokenizers.ts";
 import { openDataFolder } from "./config/data-folder.ts";
 import { retryPolicyOf } from "./config/retry.ts";
 import type { Config } from "./config/schema.ts";
+import { streamingOf } from "./config/streaming.ts";
 import { summariserChoice } from "./config/summariser.ts";
 import type { TurnPoint } from "./message/api.ts";
 import { errorMessage, PlimsollError } from "./message/error.ts";
@@ -18,10 +19,12 @@ import type { Sign } from "./message/handle.ts";
 import type { Strategy } from "./message/strategy.ts";
 import { newSession, resumeSession, type SessionOptions } from "./open-session.ts";
 import type { WordVectors } from "./search/vectors.ts";
+import { createCutTurns } from "./session/cut/cut-turns.ts";
+import { partialsIn } from "./session/cut/save-partial.ts";
 import { createBackground } from "./session/fit/background.ts";
 import { createDebug, type Debug } from "./session/fit/debug.ts";
 import { createPhaseWatch } from "./session/fit/phases.ts";
-import { countWith, usualChain, usualTokenizer } from "./session/fit/usual-chain.ts";
+import { countWith, retryChain, usualChain, usualTokenizer } from "./session/fit/usual-chain.ts";
 import { createSessionCache } from "./session/identify/find-session.ts";
 import { createPrefixMemory } from "./session/identify/last-request.ts";
 import { createReferences } from "./session/identify/provider-ids.ts";
@@ -179,6 +182,8 @@ export interface Settings {
  */
 const rewrittenBytesMost = 1_000_000_000;
 
+const usualData = ".plimsoll";
+
 /** When the engine closes, it waits at most this many milliseconds for running turns to end. */
 const closeTimeoutMs = 3000;
 
@@ -196,6 +201,20 @@ export async function openEngine(options: EngineOptions = {}): Promise<Engine> {
   const isService = options.isService === true;
   const forgetting = createForgetting(context, isService ? rewrittenBytesMost : undefined);
   const retaining = isService ? retainHourly(forgetting) : undefined;
+  const steering = createSteering(context);
+  const work = createWork({
+    store,
+    bus,
+    now: context.now,
+    questionPolicy: () => retryPolicyOf(context.config, "askQuestion"),
+  });
+  context.onCut = createCutTurns({
+    ...context,
+    steering,
+    work,
+    folder: options.store === "memory" ? undefined : partialsIn(options.data ?? usualData),
+    settings: () => streamingOf(context.config),
+  });
   return {
     session: (wanted = {}) =>
       typeof wanted === "string"
@@ -205,14 +224,9 @@ export async function openEngine(options: EngineOptions = {}): Promise<Engine> {
     peek: (incoming) => peekBody(context, incoming),
     compactMessages: (task) => compactOnce(context, task),
     own,
-    steering: createSteering(context),
+    steering,
     forgetting,
-    work: createWork({
-      store,
-      bus,
-      now: context.now,
-      questionPolicy: () => retryPolicyOf(context.config, "askQuestion"),
-    }),
+    work,
     inspect: {
       picture: context.picture,
       names: createNames(store),
@@ -280,8 +294,7 @@ interface OpenedContext {
 }
 
 async function openContext(options: EngineOptions, config: Config): Promise<OpenedContext> {
-  const folder =
-    options.store === "memory" ? undefined : openDataFolder(options.data ?? ".plimsoll");
+  const folder = options.store === "memory" ? undefined : openDataFolder(options.data ?? usualData);
   const counter = options.parts?.counter ?? createTokenCounter();
   // Loads the configured tokenizers now, so that a missing one is reported before the first request.
   for (const tokenizer of configuredTokenizers(config)) await counter.prepare(tokenizer);
@@ -320,6 +333,7 @@ async function openContext(options: EngineOptions, config: Config): Promise<Open
     prepareCount: () => counter.prepare(usualTokenizer),
     vectors,
     sign: signWith(folder?.key ?? crypto.getRandomValues(new Uint8Array(32))),
+    retryStrategies: retryChain(config, { count, vectors, excerpt: threads.excerpt }),
     strategies: chainOf(
       options.parts?.strategies,
       usualChain(config, { count, vectors, excerpt: threads.excerpt }),
@@ -380,6 +394,7 @@ type Assembly = Parts &
     | "bus"
     | "makeReceipt"
     | "validateAside"
+    | "retryStrategies"
   > & {
     readonly health: StoreHealth;
     readonly mender: Mender;
@@ -387,7 +402,9 @@ type Assembly = Parts &
     readonly targetMemories: TargetMemories;
   };
 
-type Assembled = Omit<SessionContext, "config"> & {
+type Assembled = Omit<SessionContext, "config" | "onCut"> & {
+  /** Set once the services exist that handle cut answers. */
+  onCut: SessionContext["onCut"];
   /** The current configuration. It is not read-only, because limits may change while the engine is open. */
   config: Config;
   readonly openTurns: ClosableTurns;
@@ -403,6 +420,7 @@ function assemble(parts: Assembly): Assembled {
   const calibrations = createCalibrations(targetMemories);
   const context = {
     ...parts,
+    onCut: (): void => undefined,
     facts,
     sessions,
     targets,

@@ -5,8 +5,8 @@ import { grouped } from "../text/digits.ts";
 import type { Config } from "./schema.ts";
 
 /** One sentence that names the settings without an effect, or none. */
-export function unusedSettings({ llm, context }: Config): readonly string[] {
-  const names = [...pathsIn(llm, "llm"), ...pathsIn(context, "context")];
+export function unusedSettings({ context }: Config): readonly string[] {
+  const names = pathsIn(context, "context");
   return names.length === 0
     ? []
     : [

@@ -20,12 +20,32 @@ const wrongBudget = { error: "give a number of tokens above 0, auto or window" }
 const llm = z.strictObject({
   streaming: z
     .strictObject({
-      timeout_inactivity_seconds: z.number().positive().optional(),
+      timeout_inactivity_seconds: z
+        .number()
+        .positive()
+        .describe(
+          "After this many seconds without a token, the library gives an answer up. The proxy only records the silence. Default: 30.",
+        )
+        .optional(),
       on_timeout: z
         .strictObject({
-          min_completion_percent: share.optional(),
-          fallback_action: z.enum(["create_followup_task", "retry", "escalate"]).optional(),
-          save_partial_to_temp: z.boolean().optional(),
+          min_completion_percent: share
+            .describe(
+              "If at least this share of an answer arrived, Plimsoll keeps it and creates a task that completes it. Default: 0.5.",
+            )
+            .optional(),
+          fallback_action: z
+            .enum(["create_followup_task", "retry", "escalate"])
+            .describe(
+              "`create_followup_task` (default): as `min_completion_percent` says. `retry`: the conversation is made smaller and asked again, however much arrived. `escalate`: always a ticket for a person.",
+            )
+            .optional(),
+          save_partial_to_temp: z
+            .boolean()
+            .describe(
+              "Whether the part that arrived is written to a file in the folder `partials` of the data folder. Default: true.",
+            )
+            .optional(),
         })
         .optional(),
     })
@@ -226,7 +246,7 @@ export const configSchema = z.strictObject({
       "A model that writes the story so far in the background, once 80 % of the limit is used. Default: none, and Plimsoll writes it without a model. Three forms: `summariser: anthropic/claude-haiku-4-5` names a model, whose key is in the usual variable of its vendor. `summariser: session` asks the conversation's own model once more, through its own upstream and with the client's credentials, at most 6 times per hour and for at most 1 US dollar per day (only in the service). The keys below set limits, or name any other model.",
     )
     .optional(),
-  llm: llm.describe("Accepted, but not used yet.").optional(),
+  llm: llm.describe("Answers that stop before they are complete.").optional(),
   priority_areas: z
     .array(
       z.strictObject({

@@ -90,5 +90,8 @@ export const ownTools = "own_tools";
 /** The strategy name of notes that warn the model about a window that is filling up. */
 export const warning = "warning";
 
+/** The strategy name of notes that tell the model where the beginning of its cut answer is. */
+export const cutAnswer = "cut_answer";
+
 /** The strategy name of edits that defer tools, and of notes that tell the model so. */
 export const deferral = "defer_tools";

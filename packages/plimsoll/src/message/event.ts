@@ -365,6 +365,27 @@ export interface TicketsChangedEvent extends Base {
   readonly action: "create" | "update" | "delete" | "resolve";
 }
 
+/** An answer stopped before it was complete. The events of tasks and tickets follow from it. */
+export interface AnswerCutEvent extends Base {
+  readonly type: "answer-cut";
+  readonly turn: string;
+  readonly end: "full_length" | "window_full" | "silent" | "broken";
+  /** Tokens that arrived. */
+  readonly tokens: number;
+  /** How much of the answer arrived, from 0 to 1. Absent if nothing tells it. */
+  readonly share?: number;
+  /** The share in words, and where it comes from. */
+  readonly basis: string;
+  /** followed-up: a task completes it. compressed: it can be asked again. escalated: a person decides. seen: its client asks again. */
+  readonly outcome: "followed-up" | "compressed" | "escalated" | "seen";
+  /** The file with the part that arrived, or why there is none. */
+  readonly partial?: string;
+  readonly problem?: string;
+  readonly task?: string;
+  readonly followUp?: string;
+  readonly ticket?: string;
+}
+
 /** An agent began to work, became idle, or failed. Not stored: it follows from the turns. */
 export interface AgentStateChangedEvent extends Base {
   readonly type: "agent-state-changed";
@@ -373,6 +394,7 @@ export interface AgentStateChangedEvent extends Base {
 }
 
 export type PlimsollEvent =
+  | AnswerCutEvent
   | TasksChangedEvent
   | TicketsChangedEvent
   | AgentStateChangedEvent

@@ -429,6 +429,17 @@ export function fillingNote(percent: number, compactContext: string | undefined)
   return `[Plimsoll: this conversation fills ${percent} % of its room. A short notice will soon replace its older part; everything can still be read by its handle.${wayOut}]`;
 }
 
+/** The note with which a request says where the beginning of the last answer is. */
+export function partialNote({
+  path,
+  basis,
+}: {
+  readonly path: string;
+  readonly basis: string;
+}): string {
+  return `[Plimsoll: your last answer was cut off (${basis} had arrived). This part is saved in ${path}. Read it and complete it; do not begin again.]`;
+}
+
 export const noteTexts = {
   finalTurn:
     "[Plimsoll: the context window is full. Do not call any tool. Give your final answer now, from what you already know. Say what was done, what is left to do, and where the results are.]",

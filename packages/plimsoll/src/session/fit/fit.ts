@@ -46,7 +46,7 @@ import {
 } from "./last-resort.ts";
 import type { Compacting } from "./make-smaller.ts";
 import { offloadFresh } from "./offload-fresh-results.ts";
-import { addNote } from "./warn-model.ts";
+import { addNote, tellOfPartial } from "./warn-model.ts";
 import { type Timing, timingOf, waits } from "./when-to-compact.ts";
 import { afreshDue } from "./when-to-recover.ts";
 
@@ -73,7 +73,8 @@ const afterCutOff = 0.7;
  */
 export async function fitTurn(world: FitWorld, draft: Draft): Promise<Fitted> {
   await deferTools(world, draft);
-  const start = await offloadFresh(world, draft, await lastValidView(world, draft));
+  const fresh = await offloadFresh(world, draft, await lastValidView(world, draft));
+  const start = await tellOfPartial(world, draft, fresh);
   const guard = guardOf(world, draft);
   const before = assessView(world, draft, start, guard);
   debugGuard(world.debug, draft, { ...before, guard });

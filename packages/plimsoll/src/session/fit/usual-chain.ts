@@ -8,6 +8,7 @@ import type { Strategy } from "../../message/strategy.ts";
 import { answeredResults } from "../../offload/answered-results.ts";
 import type { Embedder } from "../../search/embed.ts";
 import type { WordVectors } from "../../search/vectors.ts";
+import { retryOrder } from "../../work/after-cut.ts";
 import type { SessionTokenCounter } from "../measure/token-counter.ts";
 import { loadMiniLm } from "../models/minilm.ts";
 
@@ -35,6 +36,16 @@ export function usualChain(
     ...embedderOf(config, warn),
   });
   return [offloadFirst(config), ...chosen];
+}
+
+/** The strategies that make a conversation smaller before its last answer is asked for again. */
+export function retryChain(config: Config, given: ChainGiven): readonly Strategy[] {
+  const { context_config: limits } = config;
+  const breaking = { ...limits?.breaking_strategy, chain_order: [...retryOrder] };
+  return usualChain(
+    { ...config, context_config: { ...limits, breaking_strategy: breaking } },
+    given,
+  );
 }
 
 /**

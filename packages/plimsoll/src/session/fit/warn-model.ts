@@ -1,15 +1,15 @@
-/** The note that tells the model that its window is filling up. */
+/** Notes to the model after the last message: its window is filling up, or its last answer was cut off. */
 
-import { warning } from "../../message/edit.ts";
+import { cutAnswer, warning } from "../../message/edit.ts";
 import { documentTexts } from "../../text/document-texts.ts";
-import { fillingNote } from "../../text/for-models.ts";
+import { fillingNote, partialNote } from "../../text/for-models.ts";
 import { type Draft, offerIn, type Sized } from "../draft/draft.ts";
 import { commit, type ProposalWorld, propose } from "../draft/propose-edits.ts";
 import type { EditStore } from "../log/edits.ts";
 import { remember } from "../log/log.ts";
 import { countOfEdits } from "../log/view.ts";
 import type { CompactionWorld } from "./compaction.ts";
-import { editMakingFor, type MadeEdits, makeEdits } from "./edits-from-proposals.ts";
+import { editMakingFor, makeEdits } from "./edits-from-proposals.ts";
 import type { FitWorld } from "./last-resort.ts";
 
 /** Adds the note after the last message. Returns undefined if no note can be added. */
@@ -19,10 +19,54 @@ export async function addNote(
   start: Sized,
   { filled, isRoomy }: { readonly filled: number; readonly isRoomy: (sized: Sized) => boolean },
 ): Promise<Sized | undefined> {
-  await draft.path.load();
-  const { edits } = await noteEdits(world, draft, start, filled);
   remember(draft.branch, { kind: "warned", edits: countOfEdits(start.view) });
-  // Plimsoll leaves the note out if it does not fit or would break a rule.
+  const words = world.config.texts === "documents" ? documentTexts.filling : fillingNote;
+  return addTextAfterLast(world, draft, start, {
+    text: words(Math.floor(filled * 100), compactTool(draft, start)),
+    strategy: warning,
+    reason: "The window is filling up.",
+    isRoomy,
+  });
+}
+
+/** Adds the note to the first request after a cut answer. It is left out if it does not fit or would break a rule. */
+export async function tellOfPartial(world: NoteWorld, draft: Draft, start: Sized): Promise<Sized> {
+  const { partial } = draft.branch.memory;
+  if (partial === undefined) return start;
+  remember(draft.branch, { kind: "partial-told" });
+  const noted = await addTextAfterLast(world, draft, start, {
+    text: partialNote(partial),
+    strategy: cutAnswer,
+    reason: "The last answer was cut off.",
+    isRoomy: () => true,
+  });
+  return noted ?? start;
+}
+
+export interface NoteToAdd {
+  readonly text: string;
+  readonly strategy: string;
+  readonly reason: string;
+  readonly isRoomy: (sized: Sized) => boolean;
+}
+
+/** Adds a text of Plimsoll's own after the last message. Returns undefined if it does not fit or would break a rule. */
+async function addTextAfterLast(
+  world: NoteWorld,
+  draft: Draft,
+  start: Sized,
+  { text, strategy, reason, isRoomy }: NoteToAdd,
+): Promise<Sized | undefined> {
+  await draft.path.load();
+  const making = editMakingFor(draft, {
+    view: start.view,
+    pathIndexes: [draft.path.length - 1],
+    sign: world.sign,
+    strategy,
+    clientSpellings: new Map(),
+    hasArchive: true,
+  });
+  const { edits } = await makeEdits(making, [{ kind: "insert", after: 0, text, reason }]);
   const noted = await propose(world, draft, edits, isRoomy);
   if (noted.kind !== "valid") return undefined;
   const { sized } = noted;
@@ -36,27 +80,6 @@ type NoteWorld = EditStore &
   ProposalWorld &
   Pick<CompactionWorld, "sign"> &
   Pick<FitWorld, "config">;
-
-function noteEdits(
-  { sign, config }: Pick<NoteWorld, "sign" | "config">,
-  draft: Draft,
-  start: Sized,
-  filled: number,
-): Promise<MadeEdits> {
-  const making = editMakingFor(draft, {
-    view: start.view,
-    pathIndexes: [draft.path.length - 1],
-    sign,
-    strategy: warning,
-    clientSpellings: new Map(),
-    hasArchive: true,
-  });
-  const words = config.texts === "documents" ? documentTexts.filling : fillingNote;
-  const text = words(Math.floor(filled * 100), compactTool(draft, start));
-  return makeEdits(making, [
-    { kind: "insert", after: 0, text, reason: "The window is filling up." },
-  ]);
-}
 
 /** The name of the tool `compact_context`, if the request offers this tool to the model. */
 function compactTool(draft: Draft, { tools }: Sized): string | undefined {

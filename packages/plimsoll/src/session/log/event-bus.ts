@@ -86,6 +86,7 @@ const eventTypes: Readonly<Record<PlimsollEventType, true>> = {
   "tasks-changed": true,
   "tickets-changed": true,
   "agent-state-changed": true,
+  "answer-cut": true,
 };
 
 /** A handler for an event that does not exist would never be called, and nobody would notice. */

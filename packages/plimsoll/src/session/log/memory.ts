@@ -64,10 +64,18 @@ export interface CompactionMemory {
   readonly summary?: { readonly chain: string; readonly text: string };
   /** The view of the last turn, and for how many turns messages were only appended to this view. */
   readonly checked?: { readonly view: ViewMark; readonly turns: number };
+  /** The file with the part of the last answer that arrived, and how much it is. The next request says so. */
+  readonly partial?: SavedPart;
   /** Number of active edits when Plimsoll last warned the model that the window is filling up. */
   readonly warnedEdits?: number;
   /** The budget that was too small for system prompt and tools. Undefined until Plimsoll has announced this. */
   readonly raisedBudget?: number;
+}
+
+export interface SavedPart {
+  readonly path: string;
+  /** `about 60 %, from four earlier answers` */
+  readonly basis: string;
 }
 
 export interface ToolMemory {
@@ -161,6 +169,8 @@ export type BranchNote =
   | { readonly kind: "view-valid"; readonly view: ViewMark }
   | { readonly kind: "view-invalid" }
   | { readonly kind: "must-compact" }
+  | ({ readonly kind: "partial-saved" } & SavedPart)
+  | { readonly kind: "partial-told" }
   /**
    * Plimsoll has tried a compaction that was due. Even if it failed, it is no longer due, so that Plimsoll does not try every
    * turn.
@@ -223,6 +233,10 @@ export function afterNote(memory: BranchMemory, note: BranchNote): BranchMemory 
       return without(memory, "checked");
     case "must-compact":
       return { ...memory, mustCompact: true };
+    case "partial-saved":
+      return { ...memory, partial: { path: note.path, basis: note.basis } };
+    case "partial-told":
+      return without(memory, "partial");
     case "wishes-taken":
       return without(memory, "mustCompact", "mustRecover");
     case "compacted": {

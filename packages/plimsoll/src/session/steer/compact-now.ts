@@ -6,6 +6,7 @@ import type { Keep } from "../../compact/units/truncation-range.ts";
 import type { Edit } from "../../message/edit.ts";
 import { PlimsollError } from "../../message/error.ts";
 import type { Goal, Strategy } from "../../message/strategy.ts";
+import { retryBelow } from "../../work/after-cut.ts";
 import { type Draft, type Sized, sizeView } from "../draft/draft.ts";
 import { firstWordsTokens, guardOf } from "../draft/projection.ts";
 import type { Compaction } from "../fit/compaction.ts";
@@ -36,6 +37,11 @@ export interface CompactOptions {
   readonly budget?: number;
 }
 
+export interface SteeredCompaction extends CompactOptions {
+  /** Whether the last answer was cut and will be asked for again. Other strategies then run, and the goal is just below the limit. */
+  readonly isForRetry?: true;
+}
+
 export interface CompactionDone {
   readonly edits: readonly number[];
   readonly strategies: readonly string[];
@@ -46,11 +52,21 @@ export interface CompactionDone {
 }
 
 export function compactNow(
-  context: ApplyWorld & Pick<TurnContext, "strategies">,
+  context: ApplyWorld & Pick<TurnContext, "strategies" | "retryStrategies">,
   place: StoredPlace,
-  { keep, budget }: CompactOptions,
+  { keep, budget, isForRetry }: SteeredCompaction,
 ): Promise<CompactionDone> {
   const { texts } = context.config;
+  if (isForRetry === true)
+    return applyNow(context, place, {
+      strategies: context.retryStrategies,
+      reason: "the last answer was cut",
+      begins: "detection",
+      goalFor: ({ limit }) => {
+        const tokens = Math.ceil(limit * retryBelow) - 1;
+        return { limitTokens: tokens, tokens, floorTokens: 0 };
+      },
+    });
   const strategies = keep === undefined ? context.strategies : [truncateKeeping(keep, texts)];
   return applyNow(context, place, {
     strategies,

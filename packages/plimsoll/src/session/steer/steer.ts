@@ -23,7 +23,12 @@ import { noBranch, unknownSession } from "../log/unknown-place.ts";
 import { foldView, isAnchoredOn, madeSince, revertedIn, type View } from "../log/view.ts";
 import { scaleOf } from "../measure/branch-counters.ts";
 import { rememberSize, sizeAfterChange } from "../measure/window-size.ts";
-import { type CompactionDone, type CompactOptions, compactNow, resetNow } from "./compact-now.ts";
+import {
+  type CompactionDone,
+  compactNow,
+  resetNow,
+  type SteeredCompaction,
+} from "./compact-now.ts";
 import {
   type ReadableView,
   readableView,
@@ -79,7 +84,7 @@ export interface Steering {
   release(session: string, options: { readonly pin: number }): Promise<Steered>;
   compact(
     session: string,
-    options: CompactOptions & { readonly branch?: string },
+    options: SteeredCompaction & { readonly branch?: string },
   ): Promise<Compacted>;
   /** Starts afresh: one handover replaces the conversation so far. */
   reset(session: string, options: ResetOptions & { readonly branch?: string }): Promise<Compacted>;

@@ -1,5 +1,7 @@
 /** Types for the incoming request, and for the services and settings that a turn needs. */
 
+/** The services and settings that a turn needs. */
+import type { Strategy } from "../../message/strategy.ts";
 import type { Store } from "../../store/store.ts";
 import type { Wire } from "../../wire/format/wire.ts";
 import type { Draft } from "../draft/draft.ts";
@@ -18,8 +20,8 @@ import type { Targets } from "../measure/target.ts";
 import type { AskAgain } from "../models/session-summariser.ts";
 import type { OfferReader } from "../tools/own-tools-offer.ts";
 import type { OpenTurns } from "./open-turns.ts";
+import type { CutTurnEnd } from "./read-cut.ts";
 
-/** The services and settings that a turn needs. */
 export interface TurnContext extends FitWorld {
   readonly store: Store;
   readonly sessions: SessionCache;
@@ -36,6 +38,10 @@ export interface TurnContext extends FitWorld {
   readonly openTurns: OpenTurns;
   readonly offers: OfferReader;
   readonly own: OwnAnswers;
+  /** Called after a turn is stored, if its answer stopped before it was complete. Contract: never throws. */
+  readonly onCut: (cut: CutTurnEnd) => void;
+  /** The strategies that make a conversation smaller before its last answer is asked for again. */
+  readonly retryStrategies: readonly Strategy[];
   readonly mender: Pick<Mender, "isSpoilt" | "mend">;
 }
 

@@ -13,6 +13,7 @@ import type { Counters, TurnRecord, Write } from "../../store/store.ts";
 import { withoutCredentials, withoutCredentialsInside } from "../../wire/format/credentials.ts";
 import type { Answer } from "../../wire/format/wire.ts";
 import { recognizeOverflow } from "../../wire/overflow.ts";
+import type { CutAnswer } from "../../work/cut-answer.ts";
 import { offerIn } from "../draft/draft.ts";
 import { encodeMessage } from "../draft/encode.ts";
 import type { Debug } from "../fit/debug.ts";
@@ -32,6 +33,7 @@ import type { PricesOf } from "../measure/prices.ts";
 import type { Targets } from "../measure/target.ts";
 import { rememberSize, sizeAfterTurn } from "../measure/window-size.ts";
 import { sumUsage } from "./inner-rounds.ts";
+import { type CutTurnEnd, type EndedAnswer, readCut } from "./read-cut.ts";
 import { expandAnswer, type RecordingWorld, type SentTurn } from "./record-inner-rounds.ts";
 
 /** The services that the end of a turn needs. */
@@ -43,6 +45,8 @@ export interface EndingWorld extends RecordingWorld {
   readonly pricesOf: PricesOf;
   readonly saver: LogSaver;
   readonly debug: Debug;
+  /** Called after the turn is stored, if its answer stopped before it was complete. Contract: never throws. */
+  readonly onCut: (cut: CutTurnEnd) => void;
 }
 
 export interface TurnResult {
@@ -134,7 +138,23 @@ export async function endTurn(
     expectedTokens: fitted.tokensAfter + answerTokens,
     contextPct: Math.round((fitted.tokensAfter / Math.max(1, record.limit)) * 100),
   }));
-  return world.saver.save(log);
+  return world.saver
+    .save(log)
+    .finally(() => tellOfCut(world, sent, { ...result, tokens: answerTokens }));
+}
+
+function tellOfCut({ onCut }: EndingWorld, sent: SentTurn, ended: EndedAnswer): void {
+  const { placed, draft, fitted } = sent;
+  const answer = readCut(draft.wire, ended);
+  if (answer !== undefined && !isAsAsked(sent, answer)) onCut({ placed, draft, fitted, answer });
+}
+
+/** Many clients ask for a few tokens only, for example to test a key. They get what they asked for. */
+const leastAsked = 1024;
+
+function isAsAsked({ draft, fitted, rounds }: SentTurn, { end }: CutAnswer): boolean {
+  const asked = outputToSend(draft, fitted, rounds?.reported?.lookedUpTokens)?.maxTokens;
+  return end === "full_length" && asked !== undefined && asked < leastAsked;
 }
 
 /** Makes the window after this turn the current conversation of the branch, and returns its size. */
@@ -202,6 +222,14 @@ function harmlessAnswer(
   const { error, stopReason, choices } = answer;
   return {
     ...answer,
+    ...(answer.openCall === undefined
+      ? {}
+      : {
+          openCall: {
+            ...answer.openCall,
+            input: withoutCredentials(answer.openCall.input, credentials),
+          },
+        }),
     choices: choices.map((choice) =>
       choice.map((message) => withoutCredentialsInside(message, credentials)),
     ),

@@ -12,6 +12,9 @@ import { sessionColumn } from "./session-tables.ts";
 /** The log of a service that `plimsoll run` has started. */
 export const serviceLogName = "service.log";
 
+/** The folder with the parts of cut answers. Each session has a folder in it. */
+export const partialsName = "partials";
+
 export interface FilesToClean {
   /** Path of the database. */
   readonly file: string;
@@ -32,6 +35,7 @@ export function cleanFiles(wanted: FilesToClean): CleanedFiles {
   const failures: string[] = [];
   const isNothing = wanted.sessions.size === 0 && !wanted.isEverything;
   if (isNothing || wanted.file === ":memory:") return { found, failures };
+  failures.push(...deletePartials(wanted));
   for (const path of filesBeside(wanted.file)) {
     try {
       for (const session of clean(path, wanted)) found.add(session);
@@ -42,6 +46,20 @@ export function cleanFiles(wanted: FilesToClean): CleanedFiles {
     }
   }
   return { found, failures };
+}
+
+/** Deletes the parts of cut answers. Returns one sentence for each folder that stays. */
+function deletePartials({ file, sessions, isEverything }: FilesToClean): readonly string[] {
+  const folder = join(dirname(file), partialsName);
+  const folders = isEverything ? [folder] : [...sessions].map((session) => join(folder, session));
+  return folders.flatMap((path) => {
+    try {
+      rmSync(path, { recursive: true, force: true });
+      return [];
+    } catch (error) {
+      return `${path} has parts of answers of a deleted session, and could not be deleted (${errorMessage(error)}). Delete this folder yourself.`;
+    }
+  });
 }
 
 /** Files whose names begin with that of the database, and the log. Not the database itself, nor its journal files. */

@@ -165,7 +165,18 @@ function finish(state: State): Answer {
     };
   }
   if (response === undefined) return { outcome: "cut", choices: [] };
-  return { ...readMessage(response), outcome: state.isComplete ? "message" : "cut" };
+  return {
+    ...readMessage(response),
+    ...openCallIn(state),
+    outcome: state.isComplete ? "message" : "cut",
+  };
+}
+
+function openCallIn({ blocks, inputs }: State): Pick<Answer, "openCall"> {
+  const input = inputs.get(blocks.length - 1);
+  const name = blocks.at(-1)?.["name"];
+  const isOpen = input !== undefined && parseObject(input) === undefined;
+  return isOpen && typeof name === "string" ? { openCall: { name, input } } : {};
 }
 
 function finishBlock(block: Block, input: string | undefined): JsonObject {

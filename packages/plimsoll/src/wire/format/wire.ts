@@ -91,6 +91,11 @@ export interface Answer {
   readonly usage?: Usage;
   readonly stopReason?: string;
   readonly error?: AnswerError;
+  /**
+   * The last call with the text of its arguments, if they are unfinished and the wire keeps only the finished part of them in
+   * `choices`.
+   */
+  readonly openCall?: { readonly name: string; readonly input: string };
 }
 
 /** One server-sent event. */
