@@ -21,14 +21,36 @@ const clauseEnd = /[,;:.!?)\]}] $|[，；：。！？、\n]$/u;
 const wordEnd = /\s$/;
 const anySeparator = /[,;.|>)}\]]$/;
 
+/** A segment may be so many characters too long, so that a word stays whole. */
+const wordChars = 80;
+
 /** Ends the segment after a clause, else after a word, else after a separator, and never inside a character. */
 function segmentEnd(text: string, start: number, chars: number): number {
   const limit = start + chars;
-  for (const ending of [clauseEnd, wordEnd, anySeparator])
-    for (let end = limit; end > limit - chars / 2; end--)
-      if (ending.test(text.slice(end - 2, end))) return end;
+  const half = limit - Math.floor(chars / 2);
+  const found =
+    lastEnd(text, clauseEnd, { from: half, to: limit }) ??
+    lastEnd(text, wordEnd, { from: start + 1, to: limit }) ??
+    firstWordEnd(text, limit) ??
+    lastEnd(text, anySeparator, { from: half, to: limit });
+  if (found !== undefined) return found;
   const code = text.charCodeAt(limit);
   return code >= 0xdc00 && code <= 0xdfff ? limit - 1 : limit;
+}
+
+function lastEnd(
+  text: string,
+  ending: RegExp,
+  { from, to }: { readonly from: number; readonly to: number },
+): number | undefined {
+  for (let end = to; end >= from; end--) if (ending.test(text.slice(end - 2, end))) return end;
+  return undefined;
+}
+
+function firstWordEnd(text: string, from: number): number | undefined {
+  const index = text.slice(from, from + wordChars).search(/\s/);
+  if (index >= 0) return from + index + 1;
+  return text.length <= from + wordChars ? text.length : undefined;
 }
 
 /** A piece of a text, or a segment of one. */
