@@ -3,7 +3,14 @@
 import { PlimsollError } from "../message/error.ts";
 
 /** Maximum lengths, in characters. Longer texts belong into files. */
-const textMost = { title: 300, description: 65_536, note: 8192, answer: 65_536 } as const;
+export const textMost = {
+  title: 300,
+  description: 65_536,
+  note: 8192,
+  answer: 65_536,
+  assignee: 200,
+  agent: 200,
+} as const;
 
 type TextName = keyof typeof textMost;
 
@@ -13,10 +20,16 @@ export function checkedText(name: TextName, text: string): string {
   if (text.length > most)
     throw new PlimsollError(
       "USAGE",
-      `The ${name} has ${text.length} characters, and at most ${most} are allowed. Put the rest into a file, and name the file in the ${name}.`,
+      `The ${name} has ${text.length} characters, and at most ${most} are allowed.${restOf(name)}`,
       { status: 413 },
     );
   return text.trim();
+}
+
+function restOf(name: TextName): string {
+  return name === "assignee" || name === "agent"
+    ? ""
+    : ` Put the rest into a file, and name the file in the ${name}.`;
 }
 
 /** Like `checkedText`, for texts that must say something. */

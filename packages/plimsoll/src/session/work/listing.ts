@@ -1,19 +1,64 @@
-/** Pages of a list of tasks or tickets. */
+/** Lists of tasks and tickets, newest first. */
 
+import { PlimsollError } from "../../message/error.ts";
+import type { Store, WorkItems, WorkKind } from "../../store/store.ts";
 import { numberOf, readId } from "../../work/number.ts";
 import type { Tenant } from "./change-items.ts";
 
-export interface Listing {
-  readonly tenant: Tenant;
-  /** Only items with a lower number than this id. */
-  readonly before?: string | undefined;
-  readonly limit: number;
+/** Which items a caller wants to see. */
+export interface ListWish<Status> {
+  readonly status?: Status | undefined;
+  /** The id of the last item of the previous page. */
+  readonly after?: string | undefined;
+  /** Maximum number of items. */
+  readonly limit?: number | undefined;
 }
 
-export function pageOf(
-  kind: "task" | "ticket",
-  { tenant, before, limit }: Listing,
-): { readonly tenant: Tenant; readonly before?: number; readonly limit: number } {
-  const id = before === undefined ? undefined : readId(kind, before);
-  return { tenant, limit, ...(id === undefined ? {} : { before: numberOf(id) }) };
+export interface Listing<Status> extends ListWish<Status> {
+  readonly tenant: Tenant;
+}
+
+const usualLimit = 100;
+const itemsPerRead = 200;
+
+/** The items that match, from the whole list and not only from its first page. */
+export async function listItems<K extends WorkKind>(
+  store: Pick<Store, "workItems">,
+  kind: K,
+  { tenant, status, after, limit = usualLimit }: Listing<WorkItems[K]["status"]>,
+): Promise<readonly WorkItems[K][]> {
+  const found: WorkItems[K][] = [];
+  if (limit === 0) return found;
+  for await (const item of itemsFrom(store, kind, { tenant, after })) {
+    if (status === undefined || item.status === status) found.push(item);
+    if (found.length >= limit) break;
+  }
+  return found;
+}
+
+/** All items except deleted ones. */
+export async function* itemsFrom<K extends WorkKind>(
+  store: Pick<Store, "workItems">,
+  kind: K,
+  { tenant, after }: Pick<Listing<unknown>, "tenant" | "after">,
+): AsyncGenerator<WorkItems[K]> {
+  let before = after === undefined ? undefined : numberAfter(kind, after);
+  // Each read returns lower numbers than the one before, so the loop ends.
+  for (;;) {
+    const page = await store.workItems(kind, { tenant, before, limit: itemsPerRead });
+    for (const { item } of page) if (!("isDeleted" in item)) yield item;
+    const last = page.at(-1);
+    if (last === undefined) return;
+    before = numberOf(last.item.id);
+  }
+}
+
+function numberAfter(kind: WorkKind, given: string): number {
+  const id = readId(kind, given);
+  if (id !== undefined) return numberOf(id);
+  throw new PlimsollError(
+    "USAGE",
+    `${JSON.stringify(given.slice(0, 40))} is not the id of a ${kind}.`,
+    { status: 400 },
+  );
 }

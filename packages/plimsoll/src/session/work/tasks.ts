@@ -2,31 +2,41 @@
 
 import type { Store } from "../../store/store.ts";
 import { checkedProgress, checkedText, requiredText } from "../../work/checks.ts";
-import { afterReport, type NewTask, newTask, type Task, type TaskReport } from "../../work/task.ts";
+import {
+  afterReport,
+  type NewTask,
+  newTask,
+  type Task,
+  type TaskReport,
+  type TaskStatus,
+} from "../../work/task.ts";
 import type { Items, Tenant } from "./change-items.ts";
-import { type Listing, pageOf } from "./listing.ts";
+import { type Listing, listItems } from "./listing.ts";
 
 export interface Tasks {
   create(tenant: string, wanted: NewTask): Promise<Task>;
   /** Newest first. */
-  list(listing: Listing): Promise<readonly Task[]>;
+  list(listing: Listing<TaskStatus>): Promise<readonly Task[]>;
   get(tenant: Tenant, id: string): Promise<Task>;
   report(tenant: Tenant, id: string, report: TaskReport): Promise<Task>;
+  /** The tenant to which a task belongs. */
+  tenantOf(id: string): Promise<string>;
 }
 
 export function tasksOver(store: Pick<Store, "workItems">, items: Items<"task">): Tasks {
   const get: Tasks["get"] = async (tenant, id) => (await items.get(tenant, id)).item;
   return {
     get,
-    list: async (listing) =>
-      (await store.workItems("task", pageOf("task", listing))).map(({ item }) => item),
+    tenantOf: async (id) => (await items.get(undefined, id)).tenant,
+    list: (listing) => listItems(store, "task", listing),
     create: async (tenant, wanted) => {
-      const { parent } = wanted;
+      const { parent, agent } = wanted;
       const checked: NewTask = {
         ...wanted,
         title: requiredText("title", wanted.title),
         description: checkedText("description", wanted.description ?? ""),
         progress: checkedProgress(wanted.progress),
+        agent: agent === undefined ? undefined : requiredText("agent", agent),
         // The parent must be there.
         parent: parent === undefined ? undefined : (await get(tenant, parent)).id,
       };
