@@ -4,7 +4,7 @@ import type { Ticket, TicketAnswer, TicketStatus, TicketType } from "../message/
 import type { TicketsChangedEvent } from "../message/event.ts";
 import type { Change } from "./task.ts";
 
-export type { Ticket, TicketStatus } from "../message/api.ts";
+export type { Ticket, TicketStatus, TicketType } from "../message/api.ts";
 
 export const ticketTypes = [
   "question",

@@ -8,7 +8,7 @@ import {
   noActivity,
 } from "../../work/agent-states.ts";
 import type { EventBus } from "../log/event-bus.ts";
-import type { Tenant } from "./change-items.ts";
+import type { Tenant } from "./listing.ts";
 
 export interface AgentStates {
   /** By the names of the agents. */

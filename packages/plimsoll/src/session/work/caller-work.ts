@@ -3,8 +3,7 @@
 import type { NewTask, Task, TaskReport, TaskStatus } from "../../work/task.ts";
 import type { NewTicket, Ticket, TicketStatus, TicketUpdate } from "../../work/ticket.ts";
 import type { Asked, Question } from "./ask-people.ts";
-import type { Tenant } from "./change-items.ts";
-import type { ListWish } from "./listing.ts";
+import type { ListWish, Tenant } from "./listing.ts";
 import type { Tasks } from "./tasks.ts";
 import type { Tickets } from "./tickets.ts";
 

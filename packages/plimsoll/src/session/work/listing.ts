@@ -1,9 +1,11 @@
-/** Lists of tasks and tickets, newest first. */
+/** Reads tasks and tickets from the store: one, or a list. */
 
 import { PlimsollError } from "../../message/error.ts";
-import type { Store, WorkItems, WorkKind } from "../../store/store.ts";
+import type { OwnedItem, Store, WorkItems, WorkKind } from "../../store/store.ts";
 import { numberOf, readId } from "../../work/number.ts";
-import type { Tenant } from "./change-items.ts";
+
+/** Who asks. Undefined is the owner, who may see and change the items of all tenants. */
+export type Tenant = string | undefined;
 
 /** Which items a caller wants to see. */
 export interface ListWish<Status> {
@@ -16,6 +18,27 @@ export interface ListWish<Status> {
 
 export interface Listing<Status> extends ListWish<Status> {
   readonly tenant: Tenant;
+}
+
+/** Contract: rejects with NOT_FOUND if there is no such item, if it was deleted, or if it belongs to another tenant. */
+export async function readItem<K extends WorkKind>(
+  store: Pick<Store, "workItem">,
+  kind: K,
+  { tenant, id: given }: { readonly tenant: Tenant; readonly id: string },
+): Promise<OwnedItem<K>> {
+  const id = readId(kind, given);
+  const owned = id === undefined ? undefined : await store.workItem(kind, id);
+  const isOwn = owned !== undefined && (tenant === undefined || owned.tenant === tenant);
+  if (isOwn && !("isDeleted" in owned.item)) return owned;
+  throw unknownItem(kind, given);
+}
+
+export function unknownItem(kind: WorkKind, given: string): PlimsollError {
+  return new PlimsollError(
+    "NOT_FOUND",
+    `There is no ${kind} ${JSON.stringify(given.slice(0, 40))}. \`plimsoll ${kind}s\` lists them.`,
+    { status: 404 },
+  );
 }
 
 const usualLimit = 100;

@@ -10,8 +10,8 @@ import {
   type TaskReport,
   type TaskStatus,
 } from "../../work/task.ts";
-import type { Items, Tenant } from "./change-items.ts";
-import { type Listing, listItems } from "./listing.ts";
+import type { Items } from "./change-items.ts";
+import { type Listing, listItems, type Tenant } from "./listing.ts";
 
 export interface Tasks {
   create(tenant: string, wanted: NewTask): Promise<Task>;

@@ -13,8 +13,8 @@ import {
   type TicketStatus,
   type TicketUpdate,
 } from "../../work/ticket.ts";
-import type { Items, Tenant } from "./change-items.ts";
-import { type Listing, listItems } from "./listing.ts";
+import type { Items } from "./change-items.ts";
+import { type Listing, listItems, type Tenant } from "./listing.ts";
 import type { Tasks } from "./tasks.ts";
 
 export interface Tickets {

@@ -7,7 +7,8 @@ import type { EventBus } from "../log/event-bus.ts";
 import { createAgentStates } from "./agent-states.ts";
 import { askPeople } from "./ask-people.ts";
 import { type CallerWork, listsOf, type WorkCaller } from "./caller-work.ts";
-import { createItems, type ItemsWorld, type Tenant } from "./change-items.ts";
+import { createItems, type ItemsWorld } from "./change-items.ts";
+import type { Tenant } from "./listing.ts";
 import { type Tasks, tasksOver } from "./tasks.ts";
 import { type Tickets, ticketsOver } from "./tickets.ts";
 
