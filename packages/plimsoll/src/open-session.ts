@@ -26,8 +26,8 @@ export interface SessionOptions {
   readonly priority?: 1 | 2 | 3;
 }
 
-/** The tenant of the library's own sessions. */
-const libraryTenant = "library";
+/** The tenant of the library's own sessions, tasks and tickets. */
+export const libraryTenant = "library";
 
 /** The wires of each vendor. The first wire of a vendor is the default. */
 const wiresByVendor: ReadonlyMap<string, readonly Wire[]> = Map.groupBy(
