@@ -16,6 +16,9 @@ type TextName = keyof typeof textMost;
 
 /** Contract: returns the text without surrounding spaces, or throws a sentence that says what to do. */
 export function checkedText(name: TextName, text: string): string {
+  // The types of the library do not stop a program in plain JavaScript.
+  if (typeof text !== "string")
+    throw new PlimsollError("USAGE", `The ${name} must be text.`, { status: 400 });
   const most = textMost[name];
   if (text.length > most)
     throw new PlimsollError(
@@ -38,6 +41,13 @@ export function requiredText(name: TextName, text: string): string {
   if (checked === "")
     throw new PlimsollError("USAGE", `The ${name} is empty. Write it.`, { status: 400 });
   return checked;
+}
+
+/** Contract: returns the word, or throws a sentence that lists the words. */
+export function checkedWord<T extends string>(name: string, word: T, words: readonly T[]): T {
+  if (words.includes(word)) return word;
+  const sentence = `The ${name} must be one of ${words.join(", ")}.`;
+  throw new PlimsollError("USAGE", sentence, { status: 400 });
 }
 
 export function checkedProgress(progress: number | undefined): number | undefined {

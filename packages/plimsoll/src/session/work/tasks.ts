@@ -1,7 +1,8 @@
 /** Creates, lists and changes tasks. */
 
+import { checkPriority } from "../../message/tag.ts";
 import type { Store } from "../../store/store.ts";
-import { checkedProgress, checkedText, requiredText } from "../../work/checks.ts";
+import { checkedProgress, checkedText, checkedWord, requiredText } from "../../work/checks.ts";
 import {
   afterReport,
   type NewTask,
@@ -9,6 +10,7 @@ import {
   type Task,
   type TaskReport,
   type TaskStatus,
+  taskStatuses,
 } from "../../work/task.ts";
 import type { Items } from "./change-items.ts";
 import { type Listing, listItems, type Tenant } from "./listing.ts";
@@ -30,11 +32,13 @@ export function tasksOver(store: Pick<Store, "workItems">, items: Items<"task">)
     tenantOf: async (id) => (await items.get(undefined, id)).tenant,
     list: (listing) => listItems(store, "task", listing),
     create: async (tenant, wanted) => {
-      const { parent, agent } = wanted;
+      const { parent, agent, status = "pending", priority } = wanted;
       const checked: NewTask = {
         ...wanted,
         title: requiredText("title", wanted.title),
         description: checkedText("description", wanted.description ?? ""),
+        status: checkedWord("status", status, taskStatuses),
+        priority: priority === undefined ? undefined : checkPriority(priority, "The priority"),
         progress: checkedProgress(wanted.progress),
         agent: agent === undefined ? undefined : requiredText("agent", agent),
         // The parent must be there.
@@ -44,7 +48,7 @@ export function tasksOver(store: Pick<Store, "workItems">, items: Items<"task">)
     },
     report: async (tenant, id, { status, progress, note }) => {
       const report: TaskReport = {
-        status,
+        status: checkedWord("status", status, taskStatuses),
         progress: checkedProgress(progress),
         note: note === undefined ? undefined : checkedText("note", note),
       };

@@ -1,7 +1,7 @@
 /** Creates, lists, answers and changes tickets. */
 
 import type { Store } from "../../store/store.ts";
-import { checkedText, requiredText } from "../../work/checks.ts";
+import { checkedText, checkedWord, requiredText } from "../../work/checks.ts";
 import {
   afterAnswer,
   afterDelete,
@@ -12,6 +12,7 @@ import {
   type Ticket,
   type TicketStatus,
   type TicketUpdate,
+  ticketTypes,
 } from "../../work/ticket.ts";
 import type { Items } from "./change-items.ts";
 import { type Listing, listItems, type Tenant } from "./listing.ts";
@@ -40,6 +41,7 @@ export function ticketsOver(
       const { task, assignee } = wanted;
       const checked: NewTicket = {
         ...wanted,
+        type: checkedWord("type", wanted.type, ticketTypes),
         title: requiredText("title", wanted.title),
         description: checkedText("description", wanted.description ?? ""),
         assignee: assignee === undefined ? undefined : requiredText("assignee", assignee),
