@@ -1,8 +1,9 @@
-// Writes docs/what-the-model-reads.md: every text in text/for-models.ts and text/document-texts.ts, with sample values. With --check, it only checks
+// Writes docs/what-the-model-reads.md: every text in text/for-models.ts, document-texts.ts and mcp-texts.ts, with sample values. With --check, it only checks
 // whether the page is up to date. A text without a sample here is an error, because nobody could read it on the page.
 import { readFileSync, writeFileSync } from "node:fs";
 import * as documents from "../packages/plimsoll/src/text/document-texts.ts";
 import * as texts from "../packages/plimsoll/src/text/for-models.ts";
+import * as overMcp from "../packages/plimsoll/src/text/mcp-texts.ts";
 
 const page = "docs/what-the-model-reads.md";
 const handle = "pl_0123456789ABCDEFGHIJKL";
@@ -296,6 +297,20 @@ const chapters = {
     { usedUp: [[120]], notAllowed: [["shell"]] },
   ],
   mcpTexts: ["Over MCP, in addition to the tools above", {}],
+  workTexts: [
+    "Over MCP, about tasks, tickets and questions",
+    {
+      answered: [["TK-3", { by: "user", text: "Use port 8080." }]],
+      resolved: [["TK-3"]],
+      waiting: [
+        ["TK-3", "T-7"],
+        ["TK-3", undefined],
+      ],
+      notText: [["title"]],
+      notANumber: [["progress"]],
+      oneOf: [["type", ["question", "investigation", "issue"]]],
+    },
+  ],
 };
 
 function movedResult(more) {
@@ -324,7 +339,7 @@ function rendered(name, text, samples) {
   return samples.map((values) => text(...values));
 }
 
-const all = new Map([...Object.entries(texts), ...Object.entries(documents)]);
+const all = new Map([texts, documents, overMcp].flatMap(Object.entries));
 const unknown = [...all.keys()].filter((name) => chapters[name] === undefined);
 if (unknown.length > 0)
   throw new Error(`${unknown.join(", ")}: add a heading and samples in scripts/model-texts.mjs.`);
@@ -341,7 +356,7 @@ const parts = Object.entries(chapters).map(([name, [when, samples]]) => {
 const text = `# What the model reads
 
 Every sentence that Plimsoll writes for a model, with sample values: the texts are in
-\`packages/plimsoll/src/text/for-models.ts\` (and \`document-texts.ts\`), and \`node scripts/model-texts.mjs\` writes this page.
+\`packages/plimsoll/src/text/for-models.ts\` (and \`document-texts.ts\`, \`mcp-texts.ts\`), and \`node scripts/model-texts.mjs\` writes this page.
 
 ${parts.join("\n\n")}
 `;

@@ -28,8 +28,8 @@ export interface SessionOptions {
   readonly task?: string;
 }
 
-/** The tenant of the library's own sessions. */
-const libraryTenant = "library";
+/** The tenant of the library's own sessions, tasks and tickets. */
+export const libraryTenant = "library";
 
 /** The wires of each vendor. The first wire of a vendor is the default. */
 const wiresByVendor: ReadonlyMap<string, readonly Wire[]> = Map.groupBy(

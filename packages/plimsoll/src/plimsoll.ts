@@ -7,16 +7,24 @@ import { refuseSessionSummariser } from "./config/summariser.ts";
 import { type ChosenStrategies, type Engine, openEngine } from "./engine.ts";
 import type { TurnPoint } from "./message/api.ts";
 import { PlimsollError } from "./message/error.ts";
-import type { PlimsollEvent, PlimsollEventType } from "./message/event.ts";
+import type {
+  AgentStateChangedEvent,
+  PlimsollEvent,
+  PlimsollEventType,
+  TasksChangedEvent,
+  TicketsChangedEvent,
+} from "./message/event.ts";
 import type { JsonObject } from "./message/json.ts";
 import type { Message } from "./message/message.ts";
-import type { SessionOptions } from "./open-session.ts";
+import { libraryTenant, type SessionOptions } from "./open-session.ts";
 import type { CostOf, CostReport } from "./session/inspect/cost.ts";
 import type { Pictures } from "./session/inspect/window.ts";
 import type { OneOff } from "./session/library/compact-messages.ts";
 import type { Session } from "./session/library/session.ts";
 import type { Forgetting } from "./session/steer/forget.ts";
 import type { Steering } from "./session/steer/steer.ts";
+import type { Asked, Question } from "./session/work/ask-people.ts";
+import type { TaskList, TicketList } from "./session/work/caller-work.ts";
 import type { WireName } from "./wire/format/wire.ts";
 import { wires } from "./wire/wires.ts";
 
@@ -47,7 +55,21 @@ export interface CompactTask {
   };
 }
 
-export interface Plimsoll {
+/** What happens to tasks, tickets and agents, by the names of the documents. Each function returns one that ends the subscription. */
+export interface WorkEvents {
+  /** Also called for new tasks. */
+  onTasksChanged(
+    handler: (change: Pick<TasksChangedEvent, "taskId" | "newStatus">) => void,
+  ): () => void;
+  onTicketsChanged(
+    handler: (change: Pick<TicketsChangedEvent, "ticketId" | "action">) => void,
+  ): () => void;
+  onAgentStateChanged(
+    handler: (change: Pick<AgentStateChangedEvent, "agentName" | "state">) => void,
+  ): () => void;
+}
+
+export interface Plimsoll extends WorkEvents {
   /** Opens a new session, or an earlier one by its id. */
   session(options?: SessionOptions | string): Promise<Session>;
   /** Compacts a list of messages to a number of tokens outside of any session. Nothing is recorded. */
@@ -62,6 +84,12 @@ export interface Plimsoll {
   turns(session: string, limit: number): Promise<readonly TurnPoint[]>;
   /** The cost of one session, of all sessions of a tenant, or of all tenants if `tenant` is undefined. */
   cost(of: CostOf): Promise<CostReport>;
+  /** The tasks of all tenants. New ones belong to the tenant of the library's sessions. */
+  readonly tasks: TaskList;
+  /** Questions and other requests to people. */
+  readonly tickets: TicketList;
+  /** Asks people a question, and waits for the answer as long as the retry policy of `askQuestion` allows. */
+  ask(question: Question, signal?: AbortSignal): Promise<Asked>;
   on<T extends PlimsollEventType>(
     type: T,
     handler: (event: Extract<PlimsollEvent, { type: T }>) => void,
@@ -81,6 +109,7 @@ export async function openPlimsoll(options: PlimsollOptions = {}): Promise<Plims
   if (databaseUrl !== undefined) throw noDatabaseUrl("databaseUrl");
   refuseSessionSummariser(options.config?.summariser);
   const engine = await openEngine(options);
+  const { tasks, tickets, ask } = engine.work.of({ tenant: libraryTenant, isOwner: true });
   const plimsoll: Plimsoll = {
     session: engine.session,
     compactMessages: (task) => engine.compactMessages({ ...task, wire: wires[task.wire] }),
@@ -89,6 +118,10 @@ export async function openPlimsoll(options: PlimsollOptions = {}): Promise<Plims
     picture: engine.inspect.picture,
     turns: engine.inspect.turns,
     cost: engine.inspect.cost,
+    tasks,
+    tickets,
+    ask,
+    ...workEventsOf(engine),
     on: engine.on,
     retrying: (tool, work) => retrying(retryPolicyOf(engine.settings.now(), tool), work),
     warmUp: engine.warmUp,
@@ -96,6 +129,17 @@ export async function openPlimsoll(options: PlimsollOptions = {}): Promise<Plims
   };
   engines.set(plimsoll, engine);
   return plimsoll;
+}
+
+function workEventsOf({ on }: Pick<Engine, "on">): WorkEvents {
+  return {
+    onTasksChanged: (handler) =>
+      on("tasks-changed", ({ taskId, newStatus }) => handler({ taskId, newStatus })),
+    onTicketsChanged: (handler) =>
+      on("tickets-changed", ({ ticketId, action }) => handler({ ticketId, action })),
+    onAgentStateChanged: (handler) =>
+      on("agent-state-changed", ({ agentName, state }) => handler({ agentName, state })),
+  };
 }
 
 /** The engine of each `Plimsoll` object. It lives as long as that object. */

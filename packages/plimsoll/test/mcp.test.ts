@@ -28,7 +28,9 @@ import { startUpstream, type Upstream } from "./harness/upstream.ts";
 import { eventually, within } from "./harness/waiting.ts";
 import { prose } from "./harness/words.ts";
 
-const TOOLS = ["read_result", "recall", "compact_context", "session_status"];
+const SESSION_TOOLS = ["read_result", "recall", "compact_context", "session_status"];
+const WORK_TOOLS = ["reportTaskStatus", "createTicket", "askQuestion", "listTasks", "getTask"];
+const READING = ["read_result", "recall", "session_status", "listTasks", "getTask"];
 const TOKENS = {
   alice: "plimsoll-test-token-of-alice-0123456789abcd",
   bob: "plimsoll-test-token-of-bob-0123456789abcdef",
@@ -143,15 +145,15 @@ describe.each(
     expect(client.version).toMatch(generation === "2025" ? /^2025/ : /^2026-07-28$/);
   });
 
-  test("gets four tools in their order, the same every time, with what they do to the world", async () => {
+  test("gets nine tools in their order, the same every time, with what they do to the world", async () => {
     const first = await client.list();
     const other = await connect();
     const second = await other.list();
     await other.close();
     expect(JSON.stringify(second)).toBe(JSON.stringify(first));
-    expect(first.map(({ name }) => name)).toEqual(TOOLS);
+    expect(first.map(({ name }) => name)).toEqual([...SESSION_TOOLS, ...WORK_TOOLS]);
     for (const { name, annotations, outputSchema, inputSchema } of first) {
-      const isReading = name !== "compact_context";
+      const isReading = READING.includes(String(name));
       expect(annotations).toEqual({
         readOnlyHint: isReading,
         idempotentHint: isReading,
@@ -159,7 +161,8 @@ describe.each(
         openWorldHint: false,
       });
       expect(outputSchema).toMatchObject({ type: "object" });
-      expect(inputSchema).toMatchObject({ properties: { session: { type: "string" } } });
+      if (SESSION_TOOLS.includes(String(name)))
+        expect(inputSchema).toMatchObject({ properties: { session: { type: "string" } } });
     }
   });
 
@@ -550,7 +553,7 @@ describe("the program on standard input and output", () => {
   test("starts before anything is recorded, and finds what is recorded later", async () => {
     const folder = await makeDataFolder();
     const client = await connectMcp("2025", { data: folder });
-    expect((await client.list()).length).toBe(4);
+    expect((await client.list()).length).toBe(9);
     const early = await client.call("session_status");
     expect([early.isError, early.text]).toEqual([true, expect.stringContaining("plimsoll serve")]);
     const other = await startService({ upstreams: { anthropic: upstream.url }, data: folder });

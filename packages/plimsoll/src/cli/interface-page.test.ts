@@ -20,9 +20,16 @@ function rowOf(name: string): string {
 /** Flags that every command has, or every command that reads or prints data. The page names them once. */
 const common: ReadonlySet<string> = new Set(["--help", "--json", "--data", "--config"]);
 
+/** The command, and the commands below it, such as `tasks add` below `tasks`. */
+function withCommandsBelow(command: Command): readonly Command[] {
+  return [command, ...command.commands];
+}
+
 function flagsOf(command: Command): readonly string[] {
-  const flags = command.options.map(({ long, short }) => long ?? short ?? "");
-  return flags.filter((flag) => !common.has(flag));
+  const flags = withCommandsBelow(command).flatMap(({ options }) =>
+    options.map(({ long, short }) => long ?? short ?? ""),
+  );
+  return [...new Set(flags)].filter((flag) => !common.has(flag));
 }
 
 /** The flags in a row, including those of a second command in it. */
@@ -57,7 +64,9 @@ describe("commands", () => {
   test.each(commands.map((command) => [command.name(), command] as const))(
     "%s: --help names its flags",
     (_name, command) => {
-      const help = command.helpInformation();
+      const help = withCommandsBelow(command)
+        .map((one) => one.helpInformation())
+        .join("\n");
       expect(flagsOf(command).filter((flag) => !help.includes(flag))).toEqual([]);
     },
   );

@@ -4,8 +4,7 @@
  */
 
 import { readFileSync } from "node:fs";
-import { Command, CommanderError, InvalidArgumentError } from "commander";
-import { ageWords, millisecondsIn } from "../config/ages-and-sizes.ts";
+import { Command, CommanderError } from "commander";
 import type { Flags } from "../config/config.ts";
 import { errorMessage, PlimsollError } from "../message/error.ts";
 import { simulatedShapes, simulatedTypes } from "../simulate/simulate.ts";
@@ -21,57 +20,28 @@ import type { ReplayFlags } from "./commands/replay.ts";
 import type { ServeFlags } from "./commands/serve.ts";
 import type { SimulateFlags } from "./commands/simulate.ts";
 import type { ToolSearchFlags } from "./commands/tool-search.ts";
+import {
+  ageOf,
+  collect,
+  countOf,
+  example,
+  numberOf,
+  portOf,
+  secondsOf,
+  shareOf,
+  withData,
+} from "./options.ts";
 import type { ReportFlags } from "./report/report.ts";
 import { agentPrograms, clientNames } from "./run/clients.ts";
 import type { RunFlags } from "./run/run.ts";
 import type { TopFlags } from "./top/top.ts";
+import { addTasks, addTickets } from "./work-commands.ts";
 
 const version: string = readVersion();
 
 function readVersion(): string {
   const file = new URL("../../package.json", import.meta.url);
   return (JSON.parse(readFileSync(file, "utf8")) as { version: string }).version;
-}
-
-function portOf(text: string): number {
-  const port = Number(text);
-  if (Number.isInteger(port) && port >= 0 && port <= 65_535) return port;
-  throw new InvalidArgumentError("give a number from 0 to 65535.");
-}
-
-function countOf(text: string): number {
-  const count = Number(text);
-  if (Number.isInteger(count) && count > 0) return count;
-  throw new InvalidArgumentError("give a whole number above 0.");
-}
-
-function numberOf(text: string): number {
-  const number = text.trim() === "" ? Number.NaN : Number(text);
-  if (Number.isFinite(number)) return number;
-  throw new InvalidArgumentError("give a number.");
-}
-
-function shareOf(text: string): number {
-  const share = Number(text);
-  if (share > 0 && share <= 1) return share;
-  throw new InvalidArgumentError("give a number above 0, at most 1.");
-}
-
-function secondsOf(text: string): number {
-  const seconds = text.trim() === "" ? Number.NaN : Number(text);
-  if (Number.isFinite(seconds) && seconds >= 0) return seconds;
-  throw new InvalidArgumentError("give a number of seconds.");
-}
-
-function ageOf(text: string): number {
-  const age = millisecondsIn(text);
-  if (age !== undefined) return age;
-  throw new InvalidArgumentError(`give ${ageWords}.`);
-}
-
-/** Collects the values of an option that may be given several times. */
-function collect(text: string, before: readonly string[] = []): readonly string[] {
-  return [...before, text];
 }
 
 /** Runs a command and sets the exit code: 0 (done), 1 (failed) or 2 (wrong usage). */
@@ -95,16 +65,6 @@ export async function main(argv: readonly string[]): Promise<void> {
       PlimsollError.is(error) && (error.code === "USAGE" || error.code === "CONFIG_INVALID");
     process.exitCode = isUsage ? 2 : 1;
   }
-}
-
-function example(command: Command, line: string): Command {
-  return command.addHelpText("after", `\nExample:\n  ${line}`);
-}
-
-function withData(command: Command): Command {
-  return command
-    .option("--data <folder>", "data folder (default: ~/.plimsoll)")
-    .option("--config <file>", "configuration file, YAML or TOML");
 }
 
 export function program(): Command {
@@ -164,6 +124,8 @@ export function program(): Command {
 
   addTimeTravel(root);
   addForget(root);
+  addTasks(root);
+  addTickets(root);
   addCompaction(root);
   addReplay(root);
   addSimulate(root);
@@ -173,7 +135,7 @@ export function program(): Command {
 
   example(withData(root.command("mcp")), "claude mcp add plimsoll -- plimsoll mcp")
     .description(
-      "run an MCP server on standard input and output, to read, search and compact your sessions",
+      "run an MCP server on standard input and output: for your sessions, tasks and questions",
     )
     .action(async (flags: Flags) => (await import("./commands/mcp.ts")).runMcp(flags, version));
 

@@ -4,7 +4,7 @@
  */
 
 import type { Edit } from "./edit.ts";
-import type { MeasurementSummary, Outcome, TurnStatus } from "./event.ts";
+import type { AgentStateChangedEvent, MeasurementSummary, Outcome, TurnStatus } from "./event.ts";
 import type { Role, Usage } from "./message.ts";
 import type { Priority, UnitType } from "./unit.ts";
 
@@ -85,6 +85,83 @@ export interface AgentRow {
   readonly lastTurn?: TurnPoint;
   /** The limit for this agent, as set in `context_config.per_agent`. */
   readonly limit?: number;
+  /** Busy while one of its turns runs, in error after a turn failed, otherwise idle. */
+  readonly state: AgentStateChangedEvent["state"];
+}
+
+export type TaskStatus =
+  | "pending"
+  | "in_progress"
+  | "partial"
+  | "blocked_awaiting_feedback"
+  | "done"
+  | "verified"
+  | "failed";
+
+/** One item of `GET /api/tasks`. */
+export interface Task {
+  /** `T-` and a number. */
+  readonly id: string;
+  /** Grows by one with each change. */
+  readonly revision: number;
+  readonly title: string;
+  readonly description: string;
+  readonly status: TaskStatus;
+  readonly priority: Priority;
+  /** The task that this one continues or belongs to. */
+  readonly parent?: string;
+  /** How much is done, in percent. */
+  readonly progress?: number;
+  /** What the last report said. */
+  readonly note?: string;
+  /** The session in which the task came up. Empty if there is none. */
+  readonly session: string;
+  readonly agent?: string;
+  readonly context?: TaskContext;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+}
+
+/** What a follow-up task needs to go on with a cut answer. */
+export interface TaskContext {
+  /** The file with the part of the answer that arrived. */
+  readonly partialCodePath?: string;
+  /** How much of the answer arrived, from 0 to 1. */
+  readonly completionPercent?: number;
+  readonly originalPrompt?: string;
+}
+
+export type TicketType = "question" | "investigation" | "issue";
+export type TicketStatus = "open" | "resolved";
+
+export interface TicketAnswer {
+  readonly text: string;
+  /** Who answered: `user`, or the name of an agent. */
+  readonly by: string;
+  readonly at: number;
+}
+
+/** One item of `GET /api/tickets`. */
+export interface Ticket {
+  /** `TK-` and a number. */
+  readonly id: string;
+  /** Grows by one with each change. */
+  readonly revision: number;
+  readonly type: TicketType;
+  readonly title: string;
+  readonly description: string;
+  /** The task to which the ticket belongs. */
+  readonly task?: string;
+  /** Who has to act: `user`, or the name of an agent. */
+  readonly assignee: string;
+  readonly status: TicketStatus;
+  readonly answers: readonly TicketAnswer[];
+  /** The session in which the ticket came up. Empty if there is none. */
+  readonly session: string;
+  /** True if somebody deleted the ticket. It is no longer listed. */
+  readonly isDeleted?: true;
+  readonly createdAt: number;
+  readonly updatedAt: number;
 }
 
 export type SegmentKind =

@@ -516,15 +516,3 @@ export const toolBudgetTexts = {
 export const translationTexts = {
   failed: "This call failed:",
 } as const;
-
-// ── Over MCP ────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-export const mcpTexts = {
-  sessionStatus:
-    "Describes a conversation: its model, how many tokens of the limit are used and by what, the edits in force, the handles of content that left the window, and the last compaction.",
-  session: "The id of the session (ses_…). Default: the newest session.",
-  severalSessions:
-    "Several conversations are recorded under this token. Say in `session` which one you mean: each answer of the proxy names it in the header x-plimsoll-session.",
-  noSession: "No session is recorded yet. Point an agent at Plimsoll first.",
-  unknownSession: "There is no such session. Leave `session` out to get the newest one.",
-} as const;

@@ -1,6 +1,9 @@
 /** Tasks: pieces of work that agents report on, and which status may follow which. */
 
+import type { Task, TaskContext, TaskStatus } from "../message/api.ts";
 import type { Priority } from "../message/unit.ts";
+
+export type { Task, TaskStatus } from "../message/api.ts";
 
 export const taskStatuses = [
   "pending",
@@ -10,41 +13,7 @@ export const taskStatuses = [
   "done",
   "verified",
   "failed",
-] as const;
-
-export type TaskStatus = (typeof taskStatuses)[number];
-
-export interface Task {
-  /** `T-` and a number. */
-  readonly id: string;
-  /** Grows by one with each change. */
-  readonly revision: number;
-  readonly title: string;
-  readonly description: string;
-  readonly status: TaskStatus;
-  readonly priority: Priority;
-  /** The task that this one continues or belongs to. */
-  readonly parent?: string;
-  /** How much is done, in percent. */
-  readonly progress?: number;
-  /** What the last report said. */
-  readonly note?: string;
-  /** The session in which the task came up. Empty if there is none. */
-  readonly session: string;
-  readonly agent?: string;
-  readonly context?: TaskContext;
-  readonly createdAt: number;
-  readonly updatedAt: number;
-}
-
-/** What a follow-up task needs to go on with a cut answer. */
-export interface TaskContext {
-  /** The file with the part of the answer that arrived. */
-  readonly partialCodePath?: string;
-  /** How much of the answer arrived, from 0 to 1. */
-  readonly completionPercent?: number;
-  readonly originalPrompt?: string;
-}
+] as const satisfies readonly TaskStatus[];
 
 export interface NewTask {
   readonly title: string;

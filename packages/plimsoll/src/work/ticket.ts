@@ -1,40 +1,17 @@
 /** Tickets: questions and other requests to people, with their answers. */
 
+import type { Ticket, TicketAnswer, TicketStatus, TicketType } from "../message/api.ts";
+import type { TicketsChangedEvent } from "../message/event.ts";
 import type { Change } from "./task.ts";
 
-const ticketTypes = ["question", "investigation", "issue"] as const;
-export type TicketType = (typeof ticketTypes)[number];
-const ticketStatuses = ["open", "resolved"] as const;
-export type TicketStatus = (typeof ticketStatuses)[number];
+export type { Ticket, TicketStatus, TicketType } from "../message/api.ts";
 
-export interface TicketAnswer {
-  readonly text: string;
-  /** Who answered: `user`, or the name of an agent. */
-  readonly by: string;
-  readonly at: number;
-}
-
-export interface Ticket {
-  /** `TK-` and a number. */
-  readonly id: string;
-  /** Grows by one with each change. */
-  readonly revision: number;
-  readonly type: TicketType;
-  readonly title: string;
-  readonly description: string;
-  /** The task to which the ticket belongs. */
-  readonly task?: string;
-  /** Who has to act: `user`, or the name of an agent. */
-  readonly assignee: string;
-  readonly status: TicketStatus;
-  readonly answers: readonly TicketAnswer[];
-  /** The session in which the ticket came up. Empty if there is none. */
-  readonly session: string;
-  /** True if somebody deleted the ticket. It is no longer listed. */
-  readonly isDeleted?: true;
-  readonly createdAt: number;
-  readonly updatedAt: number;
-}
+export const ticketTypes = [
+  "question",
+  "investigation",
+  "issue",
+] as const satisfies readonly TicketType[];
+export const ticketStatuses = ["open", "resolved"] as const satisfies readonly TicketStatus[];
 
 export interface NewTicket {
   readonly type: TicketType;
@@ -50,8 +27,6 @@ export interface TicketUpdate {
   readonly description?: string | undefined;
   readonly assignee?: string | undefined;
 }
-
-export type TicketAction = "create" | "update" | "delete" | "resolve";
 
 /** A ticket with more answers than this is a conversation, and belongs elsewhere. */
 const answersMax = 100;
@@ -75,7 +50,7 @@ export function newTicket(id: string, wanted: NewTicket, at: number): Ticket {
 }
 
 /** Whether the last change resolved the ticket. */
-export function actionOf(before: Ticket | undefined, after: Ticket): TicketAction {
+export function actionOf(before: Ticket | undefined, after: Ticket): TicketsChangedEvent["action"] {
   if (before === undefined) return "create";
   if (after.isDeleted === true) return "delete";
   return before.status === "open" && after.status === "resolved" ? "resolve" : "update";

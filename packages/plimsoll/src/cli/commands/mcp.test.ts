@@ -11,6 +11,7 @@ import { PassThrough, Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { afterAll, describe, expect, test, vi } from "vitest";
+import { memoryWork } from "../../../test/engine/memory-work.ts";
 import { childEnvironment } from "../../../test/harness/child-environment.ts";
 import { PlimsollError } from "../../message/error.ts";
 import { mcpServerOver } from "../../server/mcp/mcp-server.ts";
@@ -57,7 +58,7 @@ async function served(
   await serveStreams({
     input,
     output,
-    server: () => mcpServerOver(open, { tenant: undefined, version: "1" }),
+    server: () => mcpServerOver(open, { tenant: undefined, version: "1", work: memoryWork() }),
     stopped: new AbortController().signal,
     lastAnswersMs: forEver,
     ...changes,

@@ -17,6 +17,7 @@ import type { McpHome } from "../../server/mcp/tools.ts";
 import { createOwnAnswers } from "../../session/lookup/answer-own-call.ts";
 import { loadWordVectors } from "../../session/models/word-vectors.ts";
 import { harmless } from "../../text/unseen.ts";
+import { openWork } from "../console/command-work.ts";
 import { openToRead } from "../console/open-store.ts";
 import { compactStored } from "./steer.ts";
 
@@ -27,17 +28,20 @@ const lastAnswersMs = 30_000;
 
 /** Standard output is used only for the protocol. Everything else is printed to standard error. */
 export async function runMcp(flags: Flags, version: string): Promise<void> {
-  const home = createHome(loadSettings(flags, process.env));
+  const settings = loadSettings(flags, process.env);
+  const home = createHome(settings);
+  const { work, close } = openWork(settings);
   const stopped = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stopped.abort());
   await serveStreams({
     input: process.stdin,
     output: process.stdout,
-    server: () => mcpServerOver(home.open, { tenant: undefined, version }),
+    server: () => mcpServerOver(home.open, { tenant: undefined, version, work }),
     stopped: stopped.signal,
     lastAnswersMs,
   });
   await home.close();
+  await close();
 }
 
 export interface ServedStreams {

@@ -19,7 +19,7 @@ import { agentOf, folderName } from "../../watch/row-state.ts";
 import { wires } from "../../wire/wires.ts";
 import { chooseSession, withStore } from "../console/open-store.ts";
 import { withProgress } from "../console/progress.ts";
-import { oneLine, table } from "../console/terminal.ts";
+import { oneLine, table, utc } from "../console/terminal.ts";
 
 export async function runSessions(
   flags: Flags & { readonly limit: number; readonly json?: boolean },
@@ -61,7 +61,7 @@ function sessionTable(rows: readonly SessionLine[]): string {
       oneLine(row.model ?? "", 28),
       fill(row),
       row.turns,
-      new Date(row.updatedAt).toISOString().slice(0, 19).replace("T", " "),
+      utc(row.updatedAt),
     ]),
   ]);
 }

@@ -27,7 +27,7 @@ export async function askRunning(
     );
   const error = isObject(answer) && isObject(answer["error"]) ? answer["error"] : {};
   throw new PlimsollError(
-    "INTERNAL",
+    error["code"] === "USAGE" ? "USAGE" : "INTERNAL",
     String(error["message"] ?? `The service answered with status ${response.status}.`),
   );
 }

@@ -32,6 +32,19 @@ export function table(rows: readonly (readonly (string | number)[])[]): string {
     .join("\n");
 }
 
+/** Names and values below each other. Leaves out fields without a value. */
+export function fields(rows: readonly (readonly [string, string | undefined])[]): string {
+  const given = rows.flatMap(([name, value = ""]) =>
+    value === "" ? [] : [[name, oneLine(value, 200)]],
+  );
+  return table(given);
+}
+
+/** The time to the second, in UTC. */
+export function utc(time: number): string {
+  return new Date(time).toISOString().slice(0, 19).replace("T", " ");
+}
+
 /** Draws a share of a whole as a bar of blocks. */
 export function bar(share: number, width: number): string {
   const filled = Math.round(Math.min(1, Math.max(0, share)) * width);

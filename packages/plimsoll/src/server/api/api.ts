@@ -19,6 +19,7 @@ import { forgetRoutes } from "./forget.ts";
 import { agentsOf, diffAsText, historyOf, rowsOf } from "./read-models.ts";
 import { describeSession, findSession, readLog, readMeasurement } from "./sessions.ts";
 import { steerRoutes } from "./steer.ts";
+import { taskRoutes, ticketRoutes } from "./work.ts";
 import { type ApiWorld, route } from "./world.ts";
 
 const pageLimit = count({ usual: 100, max: 1000 }, "Maximum number of items.");
@@ -222,7 +223,7 @@ const listRoutes: readonly Route<ApiWorld>[] = [
     path: "/api/agents",
     who: "token",
     about:
-      "The agents, by the name that they send in `x-plimsoll-agent`, each with its number of sessions and the last turn of its newest session.",
+      "The agents, by the name that they send in `x-plimsoll-agent`, each with its number of sessions, the last turn of its newest session, and its `state`: `busy` while one of its turns runs, `error` after a turn failed, otherwise `idle`.",
     reply: "json",
     handle: ({ world: { engine }, caller }) => agentsOf(engine, tenantOf(caller).tenant),
   }),
@@ -329,5 +330,7 @@ export const apiRoutes: readonly Route<ApiWorld>[] = [
   ...sessionRoutes,
   ...steerRoutes,
   ...forgetRoutes,
+  ...taskRoutes,
+  ...ticketRoutes,
   ...otherRoutes,
 ];

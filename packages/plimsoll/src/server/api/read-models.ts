@@ -58,6 +58,7 @@ export async function agentsOf(
     limit: sessionsOfAgents,
   });
   const limits = new Map(Object.entries(engine.settings.now().context_config?.per_agent ?? {}));
+  const states = engine.work.agents(tenant);
   const byName = new Map<string, SessionSummary[]>();
   for (const session of sessions) {
     const name = session.agent ?? session.client ?? clientName(session) ?? "";
@@ -73,6 +74,7 @@ export async function agentsOf(
       turns: own.reduce((sum, { turns }) => sum + turns, 0),
       updatedAt: newest?.updatedAt ?? 0,
       newest: id,
+      state: states.get(agent) ?? "idle",
       ...(await windowOf(engine, id)),
       ...(limit === undefined ? {} : { limit }),
     };

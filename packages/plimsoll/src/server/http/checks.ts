@@ -29,7 +29,7 @@ export interface Caller {
   readonly isByCredential?: true;
 }
 
-const ownerTenant = "owner";
+export const ownerTenant = "owner";
 const loopbackNames = ["localhost", "127.0.0.1", "[::1]"];
 
 export function isLoopbackHost(host: string): boolean {

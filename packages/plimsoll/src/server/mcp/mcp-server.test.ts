@@ -2,6 +2,7 @@ import { Client } from "@modelcontextprotocol/client";
 import { InMemoryTransport } from "@modelcontextprotocol/server";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { memoryWork } from "../../../test/engine/memory-work.ts";
 import { PlimsollError } from "../../message/error.ts";
 import type { Asker } from "../../session/lookup/answer-own-call.ts";
 import { createMemoryStore } from "../../store/memory.ts";
@@ -69,7 +70,7 @@ function tool(name: string): McpTool {
 
 async function connected(open: () => Promise<McpHome>): Promise<Client> {
   const [near, far] = InMemoryTransport.createLinkedPair();
-  await mcpServerOver(open, { tenant: "alice", version: "1.2.3" }).connect(far);
+  await mcpServerOver(open, { tenant: "alice", version: "1.2.3", work: memoryWork() }).connect(far);
   const client = new Client({ name: "test", version: "1" });
   await client.connect(near);
   return client;

@@ -1,11 +1,12 @@
 /** The MCP server over a Plimsoll object, published as `plimsoll/mcp`. */
 
 import type { McpServer } from "@modelcontextprotocol/server";
+import { libraryTenant } from "../../open-session.ts";
 import { engineOf, type Plimsoll } from "../../plimsoll.ts";
 import { homeIn, mcpServerOver } from "./mcp-server.ts";
 
 export interface McpServerOptions {
-  /** The tenant whose sessions are visible. If absent, the sessions of all tenants are visible. */
+  /** The tenant whose sessions, tasks and tickets are visible. If absent, those of all tenants are visible. */
   readonly tenant?: string;
   /** The version that the server reports. */
   readonly version?: string;
@@ -19,5 +20,7 @@ export function createMcpServer(
   plimsoll: Plimsoll,
   { tenant, version }: McpServerOptions = {},
 ): McpServer {
-  return mcpServerOver(homeIn(engineOf(plimsoll)), { tenant, version });
+  const engine = engineOf(plimsoll);
+  const work = engine.work.of({ tenant: tenant ?? libraryTenant, isOwner: tenant === undefined });
+  return mcpServerOver(homeIn(engine), { tenant, version, work });
 }

@@ -25,7 +25,7 @@ export interface McpRoute {
   close(): Promise<void>;
 }
 
-/** Maximum size of a body. A call contains only a query or a handle. */
+/** Maximum size of a body. The longest calls contain the description of a ticket. */
 const maxBodyBytes = 1024 * 1024;
 /** Maximum number of streams on which clients wait for changes. Plimsoll has no changes to report. */
 const maxSubscriptions = 100;
@@ -40,7 +40,11 @@ export function createMcpRoute(
   // Creates a new server for each request. If two clients shared a server, it would send the answers of one to the other
   // (CVE-2026-25536).
   const handler = createMcpHandler(
-    ({ authInfo }) => mcpServerOver(home, { version, tenant: tenantOf(authInfo) }),
+    ({ authInfo }) => {
+      const caller = callerOf(authInfo);
+      const tenant = caller.isOwner ? undefined : caller.tenant;
+      return mcpServerOver(home, { version, tenant, work: engine.work.of(caller) });
+    },
     { maxSubscriptions, onerror: ({ message }) => warn(`MCP: ${message.slice(0, warningMax)}`) },
   );
   return {
@@ -71,18 +75,15 @@ function authInfoOf({ tenant, isOwner }: Caller): AuthInfo {
   return { token: "", clientId: tenant, scopes: isOwner ? [ownerScope] : [] };
 }
 
-/**
- * The caller's tenant. Undefined for the owner. Contract: throws if the request has no caller, so that nobody is the owner by
- * default.
- */
-function tenantOf(authInfo: AuthInfo | undefined): string | undefined {
+/** Contract: throws if the request has no caller, so that nobody is the owner by default. */
+function callerOf(authInfo: AuthInfo | undefined): Caller {
   if (authInfo === undefined)
     throw new PlimsollError(
       "UNAUTHORIZED",
       "Plimsoll cannot tell who sent this request. Send a token as `Authorization: Bearer …`.",
       { status: 401 },
     );
-  return authInfo.scopes.includes(ownerScope) ? undefined : authInfo.clientId;
+  return { tenant: authInfo.clientId, isOwner: authInfo.scopes.includes(ownerScope) };
 }
 
 async function readBody(request: IncomingMessage): Promise<Uint8Array<ArrayBuffer>> {

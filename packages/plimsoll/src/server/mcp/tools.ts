@@ -1,4 +1,4 @@
-/** The tools for MCP clients: their descriptions, and the code that answers their calls. */
+/** The MCP tools for conversations: their descriptions, and the code that answers their calls. */
 
 import { z } from "zod";
 import { PlimsollError } from "../../message/error.ts";
@@ -11,7 +11,8 @@ import type { OwnAnswers } from "../../session/lookup/answer-own-call.ts";
 import { lastScope } from "../../session/lookup/scope.ts";
 import type { CompactionDone } from "../../session/steer/compact-now.ts";
 import type { SessionRecord, Store } from "../../store/store.ts";
-import { mcpTexts } from "../../text/for-models.ts";
+import { mcpTexts } from "../../text/mcp-texts.ts";
+import { given, type McpAnswer, type McpToolFace } from "./tool-face.ts";
 
 /** The store and the functions that the tools use. */
 export interface McpHome {
@@ -29,23 +30,7 @@ export interface McpCall {
   readonly input: JsonObject;
 }
 
-export type McpAnswer =
-  | { readonly kind: "given"; readonly content: Readonly<Record<string, unknown>> }
-  /** A sentence for the model that describes the mistake. */
-  | { readonly kind: "failed"; readonly sentence: string };
-
-export interface McpTool {
-  readonly name: string;
-  readonly title: string;
-  readonly description: string;
-  readonly parameters: JsonObject;
-  readonly output: z.ZodObject;
-  readonly annotations: {
-    readonly readOnlyHint: boolean;
-    readonly destructiveHint: boolean;
-    readonly idempotentHint: boolean;
-    readonly openWorldHint: boolean;
-  };
+export interface McpTool extends McpToolFace {
   /** Contract: rejects with a PlimsollError if the call cannot be answered. */
   readonly answer: (call: McpCall) => Promise<McpAnswer>;
 }
@@ -186,10 +171,6 @@ export const mcpTools: readonly McpTool[] = [
     answer: async (call) => given(await statusOf(call.home.store, await chosenSession(call))),
   },
 ];
-
-function given(content: object): McpAnswer {
-  return { kind: "given", content: { ...content } };
-}
 
 /** The arguments as JSON, without `session`, because this file chooses the session. */
 function textOf({ session: _, ...input }: JsonObject): string {

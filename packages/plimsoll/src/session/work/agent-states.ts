@@ -1,12 +1,18 @@
 /** Follows the turns of all agents, and says when an agent becomes busy, idle, or fails. */
 
 import { BoundedMap } from "../../bounds/bounded-map.ts";
-import { type AgentActivity, afterEvent, noActivity } from "../../work/agent-states.ts";
+import {
+  type AgentActivity,
+  type AgentState,
+  afterEvent,
+  noActivity,
+} from "../../work/agent-states.ts";
 import type { EventBus } from "../log/event-bus.ts";
-import type { Tenant } from "./change-items.ts";
+import type { Tenant } from "./listing.ts";
 
 export interface AgentStates {
-  of(tenant: Tenant): ReadonlyMap<string, AgentActivity>;
+  /** By the names of the agents. */
+  of(tenant: Tenant): ReadonlyMap<string, AgentState>;
 }
 
 /** Maximum number of agents to follow. If there are more, those that ran longest ago are forgotten, and count as idle. */
@@ -28,15 +34,23 @@ export function createAgentStates({ bus }: { readonly bus: EventBus }): AgentSta
     bus.emit({ tenant, event: { ...news, state: after.state } });
   });
   return {
-    of: (tenant) =>
-      new Map(
-        [...known.keys()].flatMap((key) => {
-          const [owner, agent = ""] = key.split("\0");
-          const isOwn = tenant === undefined || tenant === owner;
-          return isOwn ? [[agent, known.peek(key) ?? noActivity] as const] : [];
-        }),
-      ),
+    of: (tenant) => {
+      const states = new Map<string, AgentState>();
+      for (const key of known.keys()) {
+        const [owner, agent = ""] = key.split("\0");
+        const { state } = known.peek(key) ?? noActivity;
+        if (tenant === undefined || tenant === owner)
+          states.set(agent, together(states.get(agent), state));
+      }
+      return states;
+    },
   };
+}
+
+/** The state of agents of several tenants that have the same name. */
+function together(one: AgentState | undefined, other: AgentState): AgentState {
+  if (one === "busy" || other === "busy") return "busy";
+  return one === "error" ? "error" : other;
 }
 
 function keyOf(tenant: string, agent: string): string {

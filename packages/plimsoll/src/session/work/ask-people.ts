@@ -3,10 +3,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { pauseAfter } from "../../bounds/growing-pause.ts";
 import type { RetryPolicy } from "../../config/retry.ts";
-import type { Ticket } from "../../work/ticket.ts";
-import type { EventBus } from "../log/event-bus.ts";
-import type { Tasks } from "./tasks.ts";
-import type { Tickets } from "./tickets.ts";
+import type { Task, TaskReport } from "../../work/task.ts";
+import type { NewTicket, Ticket } from "../../work/ticket.ts";
 
 export interface Question {
   readonly question: string;
@@ -25,32 +23,38 @@ export type Asked =
   | { readonly kind: "waiting"; readonly ticket: Ticket };
 
 export interface AskWorld {
-  readonly tasks: Tasks;
-  readonly tickets: Tickets;
-  readonly bus: Pick<EventBus, "subscribe">;
-  readonly policy: () => RetryPolicy;
+  readonly tasks: { report(id: string, report: TaskReport): Promise<Task> };
+  readonly tickets: {
+    create(wanted: NewTicket): Promise<Ticket>;
+    get(id: string): Promise<Ticket>;
+  };
+  /** How long to wait: the sum of the pauses between the attempts. */
+  readonly policy: RetryPolicy;
+  /** Calls the function when this process hears of a change of the ticket. Returns a function that ends this. */
+  readonly onChange?: (ticket: string, wake: () => void) => () => void;
 }
+
+/** Other programs change the same database, and this process does not hear of it. So the ticket is read again this often. */
+const readAgainMs = 1000;
 
 export async function askPeople(
   world: AskWorld,
-  tenant: string,
   question: Question,
   signal?: AbortSignal,
 ): Promise<Asked> {
-  const ticket = await ticketFor(world, tenant, question);
-  const seen = await waitForAnswer(world, tenant, ticket, signal);
-  if (seen.status === "resolved") return { kind: "answered", ticket: seen };
-  if (seen.task !== undefined) await block(world, tenant, seen.task, seen);
-  return { kind: "waiting", ticket: seen };
+  const asked = await ticketFor(world, question);
+  const ticket = await waitForAnswer(world, asked, signal);
+  if (ticket.status === "resolved") return { kind: "answered", ticket };
+  if (ticket.task !== undefined) await block(world, ticket.task, ticket);
+  return { kind: "waiting", ticket };
 }
 
 async function ticketFor(
   { tickets }: AskWorld,
-  tenant: string,
   { question, details, task, session, ticket }: Question,
 ): Promise<Ticket> {
-  if (ticket !== undefined) return tickets.get(tenant, ticket);
-  return tickets.create(tenant, {
+  if (ticket !== undefined) return tickets.get(ticket);
+  return tickets.create({
     type: "question",
     title: question,
     description: details,
@@ -59,47 +63,42 @@ async function ticketFor(
   });
 }
 
-/** Reads the ticket again after each pause of the policy, and at once if this process hears of a change. */
 async function waitForAnswer(
-  { tickets, bus, policy }: AskWorld,
-  tenant: string,
+  { tickets, policy, onChange }: AskWorld,
   asked: Ticket,
   signal: AbortSignal | undefined,
 ): Promise<Ticket> {
-  const limits = policy();
+  const ends = performance.now() + waitMs(policy);
   let wake: () => void = () => undefined;
-  const unsubscribe = bus.subscribe(({ event }) => {
-    if (event.type === "tickets-changed" && event.ticketId === asked.id) wake();
-  });
+  const unsubscribe = onChange?.(asked.id, () => wake());
   try {
     let ticket = asked;
-    for (let attempt = 1; ticket.status === "open"; ) {
-      if (attempt >= limits.attempts || signal?.aborted === true) break;
+    while (ticket.status === "open" && signal?.aborted !== true) {
+      const left = ends - performance.now();
+      if (left <= 0) break;
       const ended = new AbortController();
-      const woken = new Promise<"woken">((resolve) => (wake = () => resolve("woken")));
-      const pause = sleep(pauseAfter(limits, attempt - 1), "over" as const, {
+      wake = () => ended.abort();
+      await sleep(Math.min(left, readAgainMs), undefined, {
         signal: AbortSignal.any([ended.signal, ...(signal === undefined ? [] : [signal])]),
-      }).catch(() => "over" as const);
-      // A change that is no answer does not shorten the time.
-      if ((await Promise.race([woken, pause])) === "over") attempt++;
-      ended.abort();
-      ticket = await tickets.get(tenant, asked.id);
+      }).catch(() => undefined);
+      ticket = await tickets.get(asked.id);
     }
     return ticket;
   } finally {
-    unsubscribe();
+    unsubscribe?.();
   }
 }
 
+/** The time to wait for an answer. A policy of one attempt does not wait. */
+function waitMs(policy: RetryPolicy): number {
+  let sum = 0;
+  for (let failures = 0; failures < policy.attempts - 1; failures++)
+    sum += pauseAfter(policy, failures);
+  return sum;
+}
+
 /** The task may have gone on in another way meanwhile. Its status then stays. */
-async function block(
-  { tasks }: AskWorld,
-  tenant: string,
-  task: string,
-  { id }: Ticket,
-): Promise<void> {
+async function block({ tasks }: AskWorld, task: string, { id }: Ticket): Promise<void> {
   const note = `Waits for the answer to ${id}.`;
-  await tasks
-    .report(tenant, task, { status: "blocked_awaiting_feedback", note })
-    .catch(() => undefined);
+  await tasks.report(task, { status: "blocked_awaiting_feedback", note }).catch(() => undefined);
 }

@@ -5,18 +5,16 @@ import { Queue } from "../../bounds/queue.ts";
 import { errorMessage, PlimsollError } from "../../message/error.ts";
 import type { PlimsollEvent } from "../../message/event.ts";
 import type { OwnedItem, Store, WorkItems, WorkKind, WorkWrite } from "../../store/store.ts";
-import { idOf, numberOf, readId } from "../../work/number.ts";
+import { idOf, numberOf } from "../../work/number.ts";
 import type { Change } from "../../work/task.ts";
 import type { EventBus } from "../log/event-bus.ts";
+import { readItem, type Tenant } from "./listing.ts";
 
 export interface ItemsWorld {
   readonly store: Pick<Store, "workItem" | "workItems" | "commit">;
   readonly bus: Pick<EventBus, "emit">;
   readonly now: () => number;
 }
-
-/** Who asks. Undefined is the owner, who may see and change the items of all tenants. */
-export type Tenant = string | undefined;
 
 export interface ItemRules<K extends WorkKind> {
   readonly kind: K;
@@ -45,13 +43,7 @@ export function createItems<K extends WorkKind>(
   // One change after the other, so that subscribers hear of changes in the order of the store.
   const queue = new Queue();
 
-  const get: Items<K>["get"] = async (tenant, given) => {
-    const id = readId(kind, given);
-    const owned = id === undefined ? undefined : await store.workItem(kind, id);
-    const isOwn = owned !== undefined && (tenant === undefined || owned.tenant === tenant);
-    if (isOwn && !("isDeleted" in owned.item)) return owned;
-    throw new PlimsollError("NOT_FOUND", unknown(kind, given), { status: 404 });
-  };
+  const get: Items<K>["get"] = (tenant, id) => readItem(store, kind, { tenant, id });
 
   /** Resolves to false if another program was faster. */
   const write = async (
@@ -113,8 +105,4 @@ export function createItems<K extends WorkKind>(
 function sessionDeleted(session: string): PlimsollError {
   const message = `The session ${session} was deleted, and its tasks and tickets with it.`;
   return new PlimsollError("SESSION_UNKNOWN", message, { status: 404 });
-}
-
-function unknown(kind: WorkKind, given: string): string {
-  return `There is no ${kind} ${JSON.stringify(given.slice(0, 40))}. \`plimsoll ${kind}s\` lists them.`;
 }

@@ -1,19 +1,87 @@
-/** Pages of a list of tasks or tickets. */
+/** Reads tasks and tickets from the store: one, or a list. */
 
+import { PlimsollError } from "../../message/error.ts";
+import type { OwnedItem, Store, WorkItems, WorkKind } from "../../store/store.ts";
 import { numberOf, readId } from "../../work/number.ts";
-import type { Tenant } from "./change-items.ts";
 
-export interface Listing {
-  readonly tenant: Tenant;
-  /** Only items with a lower number than this id. */
-  readonly before?: string | undefined;
-  readonly limit: number;
+/** Who asks. Undefined is the owner, who may see and change the items of all tenants. */
+export type Tenant = string | undefined;
+
+/** Which items a caller wants to see. */
+export interface ListWish<Status> {
+  readonly status?: Status | undefined;
+  /** The id of the last item of the previous page. */
+  readonly after?: string | undefined;
+  /** Maximum number of items. */
+  readonly limit?: number | undefined;
 }
 
-export function pageOf(
-  kind: "task" | "ticket",
-  { tenant, before, limit }: Listing,
-): { readonly tenant: Tenant; readonly before?: number; readonly limit: number } {
-  const id = before === undefined ? undefined : readId(kind, before);
-  return { tenant, limit, ...(id === undefined ? {} : { before: numberOf(id) }) };
+export interface Listing<Status> extends ListWish<Status> {
+  readonly tenant: Tenant;
+}
+
+/** Contract: rejects with NOT_FOUND if there is no such item, if it was deleted, or if it belongs to another tenant. */
+export async function readItem<K extends WorkKind>(
+  store: Pick<Store, "workItem">,
+  kind: K,
+  { tenant, id: given }: { readonly tenant: Tenant; readonly id: string },
+): Promise<OwnedItem<K>> {
+  const id = readId(kind, given);
+  const owned = id === undefined ? undefined : await store.workItem(kind, id);
+  const isOwn = owned !== undefined && (tenant === undefined || owned.tenant === tenant);
+  if (isOwn && !("isDeleted" in owned.item)) return owned;
+  throw unknownItem(kind, given);
+}
+
+export function unknownItem(kind: WorkKind, given: string): PlimsollError {
+  return new PlimsollError(
+    "NOT_FOUND",
+    `There is no ${kind} ${JSON.stringify(given.slice(0, 40))}. \`plimsoll ${kind}s\` lists them.`,
+    { status: 404 },
+  );
+}
+
+const usualLimit = 100;
+const itemsPerRead = 200;
+
+/** The items that match, from the whole list and not only from its first page. */
+export async function listItems<K extends WorkKind>(
+  store: Pick<Store, "workItems">,
+  kind: K,
+  { tenant, status, after, limit = usualLimit }: Listing<WorkItems[K]["status"]>,
+): Promise<readonly WorkItems[K][]> {
+  const found: WorkItems[K][] = [];
+  if (limit === 0) return found;
+  for await (const item of itemsFrom(store, kind, { tenant, after })) {
+    if (status === undefined || item.status === status) found.push(item);
+    if (found.length >= limit) break;
+  }
+  return found;
+}
+
+/** All items except deleted ones. */
+export async function* itemsFrom<K extends WorkKind>(
+  store: Pick<Store, "workItems">,
+  kind: K,
+  { tenant, after }: Pick<Listing<unknown>, "tenant" | "after">,
+): AsyncGenerator<WorkItems[K]> {
+  let before = after === undefined ? undefined : numberAfter(kind, after);
+  // Each read returns lower numbers than the one before, so the loop ends.
+  for (;;) {
+    const page = await store.workItems(kind, { tenant, before, limit: itemsPerRead });
+    for (const { item } of page) if (!("isDeleted" in item)) yield item;
+    const last = page.at(-1);
+    if (last === undefined) return;
+    before = numberOf(last.item.id);
+  }
+}
+
+function numberAfter(kind: WorkKind, given: string): number {
+  const id = readId(kind, given);
+  if (id !== undefined) return numberOf(id);
+  throw new PlimsollError(
+    "USAGE",
+    `${JSON.stringify(given.slice(0, 40))} is not the id of a ${kind}.`,
+    { status: 400 },
+  );
 }

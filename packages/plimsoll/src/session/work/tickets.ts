@@ -1,7 +1,7 @@
 /** Creates, lists, answers and changes tickets. */
 
 import type { Store } from "../../store/store.ts";
-import { checkedText, requiredText } from "../../work/checks.ts";
+import { checkedText, checkedWord, requiredText } from "../../work/checks.ts";
 import {
   afterAnswer,
   afterDelete,
@@ -10,16 +10,18 @@ import {
   type NewTicket,
   newTicket,
   type Ticket,
+  type TicketStatus,
   type TicketUpdate,
+  ticketTypes,
 } from "../../work/ticket.ts";
-import type { Items, Tenant } from "./change-items.ts";
-import { type Listing, pageOf } from "./listing.ts";
+import type { Items } from "./change-items.ts";
+import { type Listing, listItems, type Tenant } from "./listing.ts";
 import type { Tasks } from "./tasks.ts";
 
 export interface Tickets {
   create(tenant: string, wanted: NewTicket): Promise<Ticket>;
   /** Newest first. */
-  list(listing: Listing): Promise<readonly Ticket[]>;
+  list(listing: Listing<TicketStatus>): Promise<readonly Ticket[]>;
   get(tenant: Tenant, id: string): Promise<Ticket>;
   update(tenant: Tenant, id: string, update: TicketUpdate): Promise<Ticket>;
   answer(tenant: Tenant, id: string, answer: { text: string; by: string }): Promise<Ticket>;
@@ -34,16 +36,15 @@ export function ticketsOver(
 ): Tickets {
   return {
     get: async (tenant, id) => (await items.get(tenant, id)).item,
-    list: async (listing) =>
-      (await store.workItems("ticket", pageOf("ticket", listing)))
-        .map(({ item }) => item)
-        .filter(({ isDeleted }) => isDeleted !== true),
+    list: (listing) => listItems(store, "ticket", listing),
     create: async (tenant, wanted) => {
-      const { task } = wanted;
+      const { task, assignee } = wanted;
       const checked: NewTicket = {
         ...wanted,
+        type: checkedWord("type", wanted.type, ticketTypes),
         title: requiredText("title", wanted.title),
         description: checkedText("description", wanted.description ?? ""),
+        assignee: assignee === undefined ? undefined : requiredText("assignee", assignee),
         // The task must be there.
         task: task === undefined ? undefined : (await tasks.get(tenant, task)).id,
       };
@@ -54,14 +55,14 @@ export function ticketsOver(
         title: title === undefined ? undefined : requiredText("title", title),
         description:
           description === undefined ? undefined : checkedText("description", description),
-        assignee: assignee === undefined ? undefined : requiredText("title", assignee),
+        assignee: assignee === undefined ? undefined : requiredText("assignee", assignee),
       };
       return items.change(tenant, id, (ticket, at) => afterUpdate(ticket, update, at));
     },
     answer: async (tenant, id, { text, by }) => {
-      const checked = requiredText("answer", text);
+      const answer = { text: requiredText("answer", text), by: requiredText("agent", by) };
       const answered = await items.change(tenant, id, (ticket, at) =>
-        afterAnswer(ticket, { text: checked, by, at }),
+        afterAnswer(ticket, { ...answer, at }),
       );
       await unblock(tasks, tenant, answered);
       return answered;

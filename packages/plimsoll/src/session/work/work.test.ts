@@ -38,6 +38,8 @@ async function oneEngine(): Promise<Engine> {
 }
 
 const who = "alice";
+const asker = ({ work }: Pick<Engine, "work">): ReturnType<Engine["work"]["of"]> =>
+  work.of({ tenant: who, isOwner: false });
 
 /** The sentence of a refusal, or undefined if nothing was refused. */
 async function refusal(work: Promise<unknown>): Promise<string | undefined> {
@@ -113,9 +115,9 @@ describe("a question", () => {
   test("is answered from another program, and its ticket is resolved", async () => {
     const [one, other] = await engines(2, false);
     if (one === undefined || other === undefined) throw new Error("There are no engines.");
-    const asked = one.work.ask(who, { question: "Which port?" });
+    const asked = asker(one).ask({ question: "Which port?" });
     const [ticket] = await untilListed(one);
-    await one.work.tickets.answer(who, ticket?.id ?? "", { text: "8080", by: "user" });
+    await other.work.tickets.answer(who, ticket?.id ?? "", { text: "8080", by: "user" });
     expect(await asked).toMatchObject({
       kind: "answered",
       ticket: { id: "TK-1", status: "resolved", answers: [{ text: "8080", by: "user" }] },
@@ -128,7 +130,7 @@ describe("a question", () => {
   test("that nobody answers blocks its task, and the answer lets the task go on", async () => {
     const { work } = await oneEngine();
     const { id } = await work.tasks.create(who, { title: "Open the port", status: "in_progress" });
-    expect(await work.ask(who, { question: "Which port?", task: id })).toMatchObject({
+    expect(await asker({ work }).ask({ question: "Which port?", task: id })).toMatchObject({
       kind: "waiting",
       ticket: { status: "open", task: id },
     });
@@ -138,7 +140,7 @@ describe("a question", () => {
     });
     await work.tickets.answer(who, "TK-1", { text: "8080", by: "user" });
     expect((await work.tasks.get(who, id)).status).toBe("pending");
-    const again = await work.ask(who, { question: "Which port?", ticket: "TK-1" });
+    const again = await asker({ work }).ask({ question: "Which port?", ticket: "TK-1" });
     expect(again).toMatchObject({ kind: "answered", ticket: { id: "TK-1" } });
   });
 
@@ -146,7 +148,7 @@ describe("a question", () => {
     const [engine] = await engines(1, false);
     if (engine === undefined) throw new Error("There is no engine.");
     const left = new AbortController();
-    const asked = engine.work.ask(who, { question: "Which port?" }, left.signal);
+    const asked = asker(engine).ask({ question: "Which port?" }, left.signal);
     await untilListed(engine);
     left.abort();
     expect(await asked).toMatchObject({ kind: "waiting", ticket: { status: "open" } });
@@ -211,6 +213,50 @@ test("items of a session are deleted with it, and the others stay", async () => 
   ).toBeDefined();
 });
 
+describe("a list", () => {
+  test("has the items with a status from all pages, each once", async () => {
+    const engine = await openEngine({ store: "memory" });
+    closing.push(engine.close);
+    const { tasks } = asker(engine);
+    for (let number = 1; number <= 450; number++)
+      await tasks.create({
+        title: `Task ${number}`,
+        status: number % 200 === 7 ? "failed" : "pending",
+      });
+    const failed = await tasks.list({ status: "failed", limit: 2 });
+    expect(failed.map(({ id }) => id)).toEqual(["T-407", "T-207"]);
+    const rest = await tasks.list({ status: "failed", limit: 2, after: "T-207" });
+    expect(rest.map(({ id }) => id)).toEqual(["T-7"]);
+    expect(await tasks.list({ limit: 1000 })).toHaveLength(450);
+    expect(await tasks.list({ limit: 0 })).toEqual([]);
+    expect(await refusal(tasks.list({ after: "x" }))).toBe('"x" is not the id of a task.');
+  });
+
+  test("has full pages although some tickets were deleted", async () => {
+    const { tickets } = asker(await oneEngine());
+    for (let number = 1; number <= 6; number++)
+      await tickets.create({ type: "issue", title: `Rust ${number}` });
+    for (const id of ["TK-5", "TK-6"]) await tickets.remove(id);
+    expect((await tickets.list({ limit: 4 })).map(({ id }) => id)).toEqual([
+      "TK-4",
+      "TK-3",
+      "TK-2",
+      "TK-1",
+    ]);
+    expect((await tickets.create({ type: "issue", title: "Rust" })).id).toBe("TK-7");
+  });
+});
+
+test("what the owner adds to a task of a tenant belongs to that tenant", async () => {
+  const engine = await oneEngine();
+  const owner = engine.work.of({ tenant: "owner", isOwner: true });
+  const { id } = await asker(engine).tasks.create({ title: "Grease the crane" });
+  await owner.tickets.create({ type: "issue", title: "Rust", task: id });
+  await owner.tickets.create({ type: "issue", title: "Paint" });
+  expect(await asker(engine).tickets.list()).toMatchObject([{ title: "Rust", task: "T-1" }]);
+  expect(await owner.tickets.list()).toHaveLength(2);
+});
+
 test("an agent is busy while its turn runs", async () => {
   const engine = await oneEngine();
   const heard: PlimsollEvent[] = [];
@@ -218,7 +264,7 @@ test("an agent is busy while its turn runs", async () => {
   const session = await engine.session({ agent: "shipwright" });
   await session.append({ role: "user", content: "Hello." });
   await session.prepare({ target: "anthropic/claude-sonnet-4-6" });
-  expect(engine.work.agents(undefined).get("shipwright")?.state).toBe("busy");
+  expect(engine.work.agents(undefined).get("shipwright")).toBe("busy");
   await session.commit({ role: "assistant", content: [{ type: "text", text: "Hello." }] });
   expect(heard).toMatchObject([
     { agentName: "shipwright", state: "busy" },

@@ -1,22 +1,24 @@
 /** Tasks and tickets: what agents and people do with them. Start reading here. */
 
 import type { RetryPolicy } from "../../config/retry.ts";
-import type { AgentActivity } from "../../work/agent-states.ts";
+import type { AgentState } from "../../work/agent-states.ts";
 import { actionOf } from "../../work/ticket.ts";
 import type { EventBus } from "../log/event-bus.ts";
 import { createAgentStates } from "./agent-states.ts";
-import { type Asked, type AskWorld, askPeople, type Question } from "./ask-people.ts";
-import { createItems, type ItemsWorld, type Tenant } from "./change-items.ts";
+import { askPeople } from "./ask-people.ts";
+import { type CallerWork, listsOf, type WorkCaller } from "./caller-work.ts";
+import { createItems, type ItemsWorld } from "./change-items.ts";
+import type { Tenant } from "./listing.ts";
 import { type Tasks, tasksOver } from "./tasks.ts";
 import { type Tickets, ticketsOver } from "./tickets.ts";
 
 export interface Work {
   readonly tasks: Tasks;
   readonly tickets: Tickets;
-  /** Asks people a question, and waits for the answer as long as the retry policy of `askQuestion` allows. */
-  ask(tenant: string, question: Question, signal?: AbortSignal): Promise<Asked>;
+  /** Tasks and tickets as one caller sees them, and questions of this caller. */
+  of(caller: WorkCaller): CallerWork;
   /** What the agents do now, by name. Agents that have not run since Plimsoll started are not listed. */
-  agents(tenant: Tenant): ReadonlyMap<string, AgentActivity>;
+  agents(tenant: Tenant): ReadonlyMap<string, AgentState>;
 }
 
 export interface WorkWorld extends ItemsWorld {
@@ -48,11 +50,21 @@ export function createWork(world: WorkWorld): Work {
   const tasks = tasksOver(world.store, taskItems);
   const tickets = ticketsOver(world.store, ticketItems, tasks);
   const states = createAgentStates(world);
-  const asking: AskWorld = { tasks, tickets, bus: world.bus, policy: world.questionPolicy };
+  const onChange = (ticket: string, wake: () => void): (() => void) =>
+    world.bus.subscribe(({ event }) => {
+      if (event.type === "tickets-changed" && event.ticketId === ticket) wake();
+    });
   return {
     tasks,
     tickets,
-    ask: (tenant, question, signal) => askPeople(asking, tenant, question, signal),
+    of: (caller) => {
+      const lists = listsOf({ tasks, tickets }, caller);
+      return {
+        ...lists,
+        ask: (question, signal) =>
+          askPeople({ ...lists, policy: world.questionPolicy(), onChange }, question, signal),
+      };
+    },
     agents: states.of,
   };
 }
