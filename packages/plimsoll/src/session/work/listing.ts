@@ -60,7 +60,7 @@ export async function listItems<K extends WorkKind>(
 }
 
 /** All items except deleted ones. */
-function* itemsFrom<K extends WorkKind>(
+async function* itemsFrom<K extends WorkKind>(
   store: Pick<Store, "workItems">,
   kind: K,
   { tenant, after }: Pick<Listing<unknown>, "tenant" | "after">,
