@@ -180,7 +180,9 @@ async function kept(): Promise<string> {
   const views = sessions.items.flatMap(({ id }) =>
     ["log", "turns", "messages"].map((view) => api(`sessions/${id}/${view}`)),
   );
-  const files = readdirSync(folder).map((name) => readFileSync(join(folder, name), "latin1"));
+  const files = readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map(({ parentPath, name }) => readFileSync(join(parentPath, name), "latin1"));
   return [JSON.stringify(events), ...warnings, ...files, ...(await Promise.all(views))].join("\n");
 }
 

@@ -41,7 +41,9 @@ function endOf(wire: Wire, status: TurnStatus, answer: Answer): AnswerEnd | unde
   const body = error === undefined ? (response ?? null) : { error: { ...error } };
   if (recognizeOverflow({ status: 200, body }) !== undefined) return "window_full";
   if (status === "complete") return wire.answer.isCutShort(answer) ? "full_length" : undefined;
-  return answer.choices.length === 0 ? undefined : "broken";
+  // A whole message with a status of failure is a refusal.
+  const isStopped = answer.outcome === "cut" || answer.outcome === "error";
+  return isStopped && answer.choices.length > 0 ? "broken" : undefined;
 }
 
 function contentOf(
