@@ -256,6 +256,19 @@ const chapters = {
     },
   ],
   fillingNote: ["After the last message, when the window fills", [[82, "compact_context"], [82]]],
+  continueAnswer: [
+    "A request for the rest of an answer that stopped half-way",
+    [
+      [
+        {
+          part: "export function LoginForm() {",
+          basis: "about 60 %, from four earlier answers",
+          path: "/home/ada/.plimsoll/partials/ses_1/LoginForm.incomplete.tsx",
+        },
+      ],
+    ],
+  ],
+  answerAgain: "A request for a whole answer, after little of it had arrived",
   partialNote: [
     "After the last message, if the model's last answer was cut off",
     [

@@ -8,6 +8,7 @@ import { NamedQueues } from "./bounds/queue.ts";
 import { checkConfig } from "./config/config.ts";
 import { configuredTokenizers } from "./config/configured-tokenizers.ts";
 import { openDataFolder } from "./config/data-folder.ts";
+import { withLimits } from "./config/limits.ts";
 import { retryPolicyOf } from "./config/retry.ts";
 import type { Config } from "./config/schema.ts";
 import { streamingOf } from "./config/streaming.ts";
@@ -19,7 +20,7 @@ import type { Sign } from "./message/handle.ts";
 import type { Strategy } from "./message/strategy.ts";
 import { newSession, resumeSession, type SessionOptions } from "./open-session.ts";
 import type { WordVectors } from "./search/vectors.ts";
-import { createCutTurns } from "./session/cut/cut-turns.ts";
+import { type CutTurns, createCutTurns } from "./session/cut/cut-turns.ts";
 import { partialsIn } from "./session/cut/save-partial.ts";
 import { createBackground } from "./session/fit/background.ts";
 import { createDebug, type Debug } from "./session/fit/debug.ts";
@@ -34,6 +35,7 @@ import { pointOf } from "./session/inspect/turn-history.ts";
 import { createPictures, type Pictures } from "./session/inspect/window.ts";
 import { compactOnce, type OneOff, type OneOffTask } from "./session/library/compact-messages.ts";
 import type { Session, SessionContext } from "./session/library/session.ts";
+import type { StreamWorld } from "./session/library/streamed.ts";
 import { checkEventType, createEventBus } from "./session/log/event-bus.ts";
 import type { Mender } from "./session/log/mend.ts";
 import { openStore } from "./session/log/open-store.ts";
@@ -183,7 +185,6 @@ export interface Settings {
 const rewrittenBytesMost = 1_000_000_000;
 
 const usualData = ".plimsoll";
-
 /** When the engine closes, it waits at most this many milliseconds for running turns to end. */
 const closeTimeoutMs = 3000;
 
@@ -198,35 +199,23 @@ export async function openEngine(options: EngineOptions = {}): Promise<Engine> {
   const opened = await openContext(options, config);
   const { context, counter, mender } = opened;
   const { bus, store, sign, own } = context;
-  const isService = options.isService === true;
+  const { isService = false } = options;
   const forgetting = createForgetting(context, isService ? rewrittenBytesMost : undefined);
   const retaining = isService ? retainHourly(forgetting) : undefined;
   const steering = createSteering(context);
-  const work = createWork({
-    store,
-    bus,
-    now: context.now,
-    questionPolicy: () => retryPolicyOf(context.config, "askQuestion"),
-  });
-  context.onCut = createCutTurns({
-    ...context,
-    steering,
-    work,
-    folder: options.store === "memory" ? undefined : partialsIn(options.data ?? usualData),
-    settings: () => streamingOf(context.config),
-  });
+  const whole = withWork(context, steering, options);
   return {
     session: (wanted = {}) =>
       typeof wanted === "string"
-        ? resumeSession(context, config, wanted)
-        : newSession(context, config, wanted),
+        ? resumeSession(whole, config, wanted)
+        : newSession(whole, config, wanted),
     receive: (incoming) => ReceivedTurn.receive(context.turns, incoming),
     peek: (incoming) => peekBody(context, incoming),
     compactMessages: (task) => compactOnce(context, task),
     own,
     steering,
     forgetting,
-    work,
+    work: whole.work,
     inspect: {
       picture: context.picture,
       names: createNames(store),
@@ -251,9 +240,8 @@ export async function openEngine(options: EngineOptions = {}): Promise<Engine> {
       now: () => context.config,
       change: (next) => {
         context.config = withLimits(context.config, next);
-        const event = { type: "settings-changed", session: "", at: Date.now() } as const;
         // Only the owner may read the settings, and the owner hears the events of all tenants.
-        bus.emit({ tenant: "", event });
+        bus.emit({ tenant: "", event: { type: "settings-changed", session: "", at: Date.now() } });
       },
     },
     sign,
@@ -267,6 +255,26 @@ export async function openEngine(options: EngineOptions = {}): Promise<Engine> {
     warmUp: () => counter.prepare(usualTokenizer),
     close: () => close(opened, retaining),
   };
+}
+
+/** Tasks, tickets, and what happens to cut answers. */
+function withWork(
+  context: Assembled,
+  steering: Steering,
+  { store, data = usualData }: EngineOptions,
+): Assembled & CutTurns & { readonly work: Work } {
+  const work = createWork({
+    ...context,
+    questionPolicy: () => retryPolicyOf(context.config, "askQuestion"),
+  });
+  const cuts = createCutTurns({
+    ...context,
+    steering,
+    work,
+    folder: store === "memory" ? undefined : partialsIn(data),
+    settings: () => streamingOf(context.config),
+  });
+  return Object.assign(context, { ...cuts, work });
 }
 
 async function close(
@@ -358,23 +366,6 @@ function signWith(key: Uint8Array): Sign {
   return (text) => createHmac("sha256", key).update(text).digest();
 }
 
-function withLimits(config: Config, { agent, context_config: limits, progress }: Config): Config {
-  const { min_limit, default_limit, warning_threshold, per_agent, per_llm } = limits ?? {};
-  return {
-    ...config,
-    agent: { ...config.agent, context_budget: agent?.context_budget },
-    context_config: {
-      ...config.context_config,
-      min_limit,
-      default_limit,
-      warning_threshold,
-      per_agent,
-      per_llm,
-    },
-    progress,
-  };
-}
-
 function chainOf(
   wanted: ChosenStrategies | undefined,
   usual: readonly Strategy[],
@@ -402,9 +393,8 @@ type Assembly = Parts &
     readonly targetMemories: TargetMemories;
   };
 
-type Assembled = Omit<SessionContext, "config" | "onCut"> & {
-  /** Set once the services exist that handle cut answers. */
-  onCut: SessionContext["onCut"];
+/** Without the services that are built on it. They join it before the first session is opened. */
+type Assembled = Omit<SessionContext, "config" | keyof StreamWorld> & {
   /** The current configuration. It is not read-only, because limits may change while the engine is open. */
   config: Config;
   readonly openTurns: ClosableTurns;

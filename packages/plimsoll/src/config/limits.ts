@@ -88,3 +88,24 @@ export function thresholdsOf(config: Config): GuardThresholds {
     block: config.agent?.hard_block ?? usualThresholds.block,
   };
 }
+
+/** The settings of a running service after its limits and its progress settings have changed. All others are read once. */
+export function withLimits(
+  config: Config,
+  { agent, context_config: limits, progress }: Config,
+): Config {
+  const { min_limit, default_limit, warning_threshold, per_agent, per_llm } = limits ?? {};
+  return {
+    ...config,
+    agent: { ...config.agent, context_budget: agent?.context_budget },
+    context_config: {
+      ...config.context_config,
+      min_limit,
+      default_limit,
+      warning_threshold,
+      per_agent,
+      per_llm,
+    },
+    progress,
+  };
+}

@@ -429,6 +429,23 @@ export function fillingNote(percent: number, compactContext: string | undefined)
   return `[Plimsoll: this conversation fills ${percent} % of its room. A short notice will soon replace its older part; everything can still be read by its handle.${wayOut}]`;
 }
 
+/** Asks the model for the rest of an answer that stopped half-way. */
+export function continueAnswer({
+  part,
+  basis,
+  path,
+}: {
+  readonly part: string;
+  readonly basis: string;
+  readonly path: string | undefined;
+}): string {
+  const where = path === undefined ? "" : ` It is also saved in ${path}.`;
+  return `[Plimsoll: your last answer was cut off (${basis} had arrived). This is the part that arrived, between the two lines.${where}]\n-----\n${part}\n-----\n[Plimsoll: continue exactly where it ends. Write only what is missing, in one code block, and repeat nothing.]`;
+}
+
+export const answerAgain =
+  "[Plimsoll: your last answer was cut off, and little of it had arrived. Older content has left the conversation since then, so there is room now. Give the whole answer again.]";
+
 /** The note with which a request says where the beginning of the last answer is. */
 export function partialNote({
   path,

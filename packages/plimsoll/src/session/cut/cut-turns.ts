@@ -6,7 +6,7 @@ import type { AnswerCutEvent } from "../../message/event.ts";
 import { messageText } from "../../message/message.ts";
 import type { NodeRecord } from "../../store/store.ts";
 import { retryBelow } from "../../work/after-cut.ts";
-import { completionOf } from "../../work/completion.ts";
+import { type Completion, completionOf } from "../../work/completion.ts";
 import type { Background } from "../fit/background.ts";
 import { announce } from "../log/append.ts";
 import { remember, taskOf } from "../log/log.ts";
@@ -18,6 +18,7 @@ import type { CutTurnEnd } from "../turn/read-cut.ts";
 import type { Work } from "../work/work.ts";
 import { type CutHandled, type CutTurn, type CutWorld, handleCut } from "./handle-cut.ts";
 import { knownLengths, type SeenMessage } from "./known-lengths.ts";
+import type { PartialPlace } from "./save-partial.ts";
 
 export interface CutTurnsWorld extends Pick<TurnContext, "store" | "now"> {
   readonly background: Background;
@@ -29,23 +30,64 @@ export interface CutTurnsWorld extends Pick<TurnContext, "store" | "now"> {
   readonly settings: () => StreamingSettings;
 }
 
-/** Contract: the returned function never throws. */
-export function createCutTurns(world: CutTurnsWorld): (cut: CutTurnEnd) => void {
-  return (cut) => {
-    world.background.run(() => handle(world, cut));
+/** What the caller of a library session knows about its answer. */
+export interface OwnCut {
+  readonly estimate?: number | undefined;
+  readonly task?: string | undefined;
+  readonly prompt?: string | undefined;
+  readonly place?: PartialPlace | undefined;
+}
+
+export interface CutTurns {
+  /** Handles a cut answer in the background. Contract: never throws. */
+  readonly onCut: (cut: CutTurnEnd) => void;
+  /** Handles a cut answer now, for a caller who can ask again. */
+  readonly cutNow: (cut: CutTurnEnd, own: OwnCut) => Promise<CutHandled>;
+}
+
+export function createCutTurns(world: CutTurnsWorld): CutTurns {
+  return {
+    onCut: (cut) => {
+      world.background.run(() => handle(world, cut));
+    },
+    cutNow: async (cut, own) => {
+      const seen = await seenBefore(world, cut);
+      const completion = completionOf(cut.answer, knownLengths(seen, own.estimate));
+      const turn = { ...turnOf(cut, seen), ...given(own) };
+      const handled = await handleCut(handlingIn(world, cut), turn);
+      await tell(world, cut, { completion, handled });
+      return handled;
+    },
   };
 }
 
+/** The fields that have a value. */
+function given(own: OwnCut): Partial<CutTurn> {
+  return Object.fromEntries(Object.entries(own).filter(([, value]) => value !== undefined));
+}
+
 async function handle(world: CutTurnsWorld, cut: CutTurnEnd): Promise<void> {
-  const { placed, draft, answer } = cut;
-  const { log, branch } = placed;
   const seen = await seenBefore(world, cut);
-  const { share, basis } = completionOf(answer, knownLengths(seen, undefined));
-  const handled = isLeftToClient(world.settings(), cut, share)
+  const completion = completionOf(cut.answer, knownLengths(seen, undefined));
+  const handled = isLeftToClient(world.settings(), cut, completion.share)
     ? undefined
     : await handleCut(handlingIn(world, cut), turnOf(cut, seen));
-  if (handled?.kind === "followed-up" && handled.saved?.kind === "saved")
-    remember(branch, { kind: "partial-saved", path: handled.saved.path, basis });
+  if (handled?.kind === "followed-up" && handled.saved?.kind === "saved") {
+    const { path } = handled.saved;
+    remember(cut.placed.branch, { kind: "partial-saved", path, basis: completion.basis });
+  }
+  await tell(world, cut, { completion, handled });
+}
+
+async function tell(
+  world: CutTurnsWorld,
+  { placed: { log }, draft, answer }: CutTurnEnd,
+  {
+    completion,
+    handled,
+  }: { readonly completion: Completion; readonly handled: CutHandled | undefined },
+): Promise<void> {
+  const { share, basis } = completion;
   announce(log, {
     type: "answer-cut",
     session: log.record.id,

@@ -44,6 +44,12 @@ export async function savePartial(
   }
 }
 
+/** Writes the whole content next to its part, under the name without `.incomplete`. Undefined if it could not be written. */
+export async function saveWhole(part: string, content: string): Promise<string | undefined> {
+  const name = basename(part).replace(/\.incomplete(?:-\d+)?/, "");
+  return writeNew(dirname(part), name, content).catch(() => undefined);
+}
+
 async function ownFolder(folder: string): Promise<string> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   return folder;
@@ -102,9 +108,11 @@ function unlessTaken(error: unknown): undefined {
   throw error;
 }
 
-/** `LoginForm.incomplete.tsx` becomes `LoginForm.incomplete-2.tsx`. */
+/** `LoginForm.incomplete.tsx` becomes `LoginForm.incomplete-2.tsx`, and `LoginForm.tsx` becomes `LoginForm-2.tsx`. */
 function numbered(name: string, number: number): string {
-  return name.replace(".incomplete", `.incomplete-${number}`);
+  if (name.includes(".incomplete")) return name.replace(".incomplete", `.incomplete-${number}`);
+  const dot = name.lastIndexOf(".");
+  return dot <= 0 ? `${name}-${number}` : `${name.slice(0, dot)}-${number}${name.slice(dot)}`;
 }
 
 function reasonOf(error: unknown): string {

@@ -1,13 +1,12 @@
 /** A library session as an agent uses it: append, prepare, call the model, commit. */
 
-import { errorMessage } from "../../message/error.ts";
+import { streamingOf } from "../../config/streaming.ts";
 import type { PlimsollEvent, PlimsollEventType } from "../../message/event.ts";
 import type { JsonObject, JsonValue } from "../../message/json.ts";
 import type { Message, ToolCallPart } from "../../message/message.ts";
 import { checkTag, type MessageTag } from "../../message/tag.ts";
 import type { OwnAnswer } from "../../offload/own-tools.ts";
-import { eventOfObject } from "../../wire/format/sse.ts";
-import type { Answer, Wire } from "../../wire/format/wire.ts";
+import type { Wire } from "../../wire/format/wire.ts";
 import { recognizeOverflow } from "../../wire/overflow.ts";
 import { wires } from "../../wire/wires.ts";
 import type { Draft } from "../draft/draft.ts";
@@ -31,13 +30,21 @@ import {
   type Steering,
 } from "../steer/steer.ts";
 import type { TurnContext } from "../turn/context.ts";
+import type { TurnResult } from "../turn/end-turn.ts";
 import { overloadedStatuses } from "../turn/next-provider.ts";
 import { type AnsweredCall, answerCall } from "./answer-call.ts";
 import { resume, takeAnswer } from "./conversation.ts";
 import { fills, type SessionFilling } from "./filling.ts";
 import { type PrepareWorld, prepare, type WireOfProvider } from "./prepare.ts";
 import { type PrepareOptions, readRejection } from "./prepared-request.ts";
+import { type ReadAnswer, readStream } from "./read-stream.ts";
 import type { PreparedTurn, SessionState } from "./state.ts";
+import {
+  type SessionStreaming,
+  type StreamSession,
+  type StreamWorld,
+  streamed,
+} from "./streamed.ts";
 import {
   type BudgetWorld,
   createTurnBudget,
@@ -48,7 +55,7 @@ import {
 export type { WireOfProvider } from "./prepare.ts";
 
 /** Contract: one call at a time. Appended messages are stored with the next commit. */
-export interface Session extends SessionFilling {
+export interface Session extends SessionFilling, SessionStreaming {
   /** Changes only if the session was deleted: its conversation then goes on in a new session. */
   readonly id: string;
   /** Appends a message in any wire format or in Plimsoll's neutral form. The tag says how important it is, or what it contains. */
@@ -97,7 +104,7 @@ export interface SessionSource {
 }
 
 /** The services that a session needs. */
-export type SessionContext = SteerContext & BudgetWorld & PrepareWorld;
+export type SessionContext = SteerContext & BudgetWorld & PrepareWorld & StreamWorld;
 
 export function createSession(
   context: SessionContext,
@@ -108,6 +115,26 @@ export function createSession(
   const resumed = [...source.sentMessages];
   const steering = createSteering(context);
   const budget = createTurnBudget(context);
+  const next = async <Request>(options: PrepareOptions): Promise<PreparedTurn<Request>> => {
+    if (resumed.length > 0) await resume(context, state, resumed.splice(0));
+    const prepared = await context.openTurns.during(() =>
+      prepare(context, state, options, { wireOfProvider, budget }),
+    );
+    lastOptions = options;
+    return prepared as PreparedTurn<Request>;
+  };
+  let lastOptions: PrepareOptions | undefined;
+  const streaming: StreamSession = {
+    tenant: state.log.record.tenant,
+    wire: () => state.wire ?? openRequest(state).wire,
+    read: (stream, patience) => readStream(openRequest(state).wire, stream, patience),
+    commit: (read, takesCut) => record(context, state, budget, { ...read, takesCut }),
+    goOn: async (words) => {
+      state.pending.push({ message: checkMessage(words), tag: undefined });
+      if (lastOptions === undefined) throw usage("There is no prepared turn to go on from.");
+      return next(lastOptions);
+    },
+  };
   return {
     get id() {
       return state.log.record.id;
@@ -116,13 +143,7 @@ export function createSession(
       state.pending.push({ message: checkMessage(message), tag: checkTag(tag) });
     },
     tag: (message, tag) => steering.tag(state.log.record.id, { message, tag }),
-    prepare: async <Request>(options: PrepareOptions) => {
-      if (resumed.length > 0) await resume(context, state, resumed.splice(0));
-      const prepared = await context.openTurns.during(() =>
-        prepare(context, state, options, { wireOfProvider, budget }),
-      );
-      return prepared as PreparedTurn<Request>;
-    },
+    prepare: next,
     overflowed: async <Request>(error: unknown) => {
       const { open } = state;
       if (open === undefined || !(await isHelped(open, error))) return undefined;
@@ -130,6 +151,11 @@ export function createSession(
       return open.prepared() as PreparedTurn<Request>;
     },
     commit: (answer) => commit(context, state, budget, answer),
+    streamed: (stream, options = {}) =>
+      streamed(
+        { world: context, session: streaming, settings: streamingOf(context.config), options },
+        stream,
+      ),
     answer: async (call) => {
       const { sent } = state;
       if (state.draft === undefined || sent === undefined) return null;
@@ -222,14 +248,30 @@ async function commit(
   budget: TurnBudget,
   given: unknown,
 ): Promise<Saved> {
-  const { open, wire } = state;
-  if (open === undefined || wire === undefined) {
-    throw usage(
-      "There is no prepared turn to commit. Call prepare first, and commit its answer once.",
-    );
-  }
+  const read = await readAnswer(openRequest(state).wire, given);
+  const saved = await record(context, state, budget, read);
+  if (read.failure !== undefined)
+    throw usage(`The answer could not be read to the end: ${read.failure}`);
+  return saved;
+}
+
+function openRequest({ open, wire }: SessionState): NonNullable<SessionState["open"]> {
+  if (open !== undefined && wire !== undefined) return open;
+  throw usage(
+    "There is no prepared turn to commit. Call prepare first, and commit its answer once.",
+  );
+}
+
+/** Ends the open turn with this answer. */
+async function record(
+  context: Pick<TurnContext, "facts">,
+  state: SessionState,
+  budget: TurnBudget,
+  { answer, failure, takesCut }: ReadAnswer & Pick<TurnResult, "takesCut">,
+): Promise<Saved> {
+  const open = openRequest(state);
+  const { wire = open.wire } = state;
   state.open = undefined;
-  const { answer, failure } = await readAnswer(open.wire, given);
   const choices =
     open.wire === wire
       ? answer.choices
@@ -241,6 +283,7 @@ async function commit(
     status: statuses[answer.outcome],
     answer: { ...answer, choices },
     ...(error === undefined ? {} : { error }),
+    ...(takesCut === undefined ? {} : { takesCut }),
   });
   if (answer.outcome === "message") {
     const [sentMessages = []] = choices;
@@ -250,7 +293,6 @@ async function commit(
     budget.answered({ tokens, calls: calls.length, inputTokens });
     state.denial = undefined;
   }
-  if (failure !== undefined) throw usage(`The answer could not be read to the end: ${failure}`);
   return saved;
 }
 
@@ -273,21 +315,10 @@ const statuses = {
   error: "failed",
 } as const;
 
-interface ReadAnswer {
-  readonly answer: Answer;
-  /** The error that occurred while the stream was read. The answer contains everything received until then. */
-  readonly failure?: string;
-}
-
 async function readAnswer(wire: Wire, answer: unknown): Promise<ReadAnswer> {
-  if (!isAsyncIterable(answer)) return { answer: wire.answer.read(plainJson(answer)) };
-  const accumulator = wire.answer.open();
-  try {
-    for await (const event of answer) accumulator.take(eventOfObject(event));
-  } catch (error) {
-    return { answer: accumulator.finish(), failure: errorMessage(error) };
-  }
-  return { answer: accumulator.finish() };
+  return isAsyncIterable(answer)
+    ? readStream(wire, answer)
+    : { answer: wire.answer.read(plainJson(answer)) };
 }
 
 function plainJson(value: unknown): JsonValue {

@@ -50,6 +50,8 @@ export interface EndingWorld extends RecordingWorld {
 }
 
 export interface TurnResult {
+  /** Takes the answer if it stopped before it was complete. Default: `onCut`. */
+  readonly takesCut?: (cut: CutTurnEnd) => void;
   readonly status: TurnStatus;
   readonly answer?: Answer;
   readonly error?: string;
@@ -143,10 +145,11 @@ export async function endTurn(
     .finally(() => tellOfCut(world, sent, { ...result, tokens: answerTokens }));
 }
 
-function tellOfCut({ onCut }: EndingWorld, sent: SentTurn, ended: EndedAnswer): void {
+function tellOfCut({ onCut }: EndingWorld, sent: SentTurn, ended: EndedAnswer & TurnResult): void {
   const { placed, draft, fitted } = sent;
+  const { takesCut = onCut } = ended;
   const answer = readCut(draft.wire, ended);
-  if (answer !== undefined && !isAsAsked(sent, answer)) onCut({ placed, draft, fitted, answer });
+  if (answer !== undefined && !isAsAsked(sent, answer)) takesCut({ placed, draft, fitted, answer });
 }
 
 /** Many clients ask for a few tokens only, for example to test a key. They get what they asked for. */
