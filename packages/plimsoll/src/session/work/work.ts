@@ -8,7 +8,7 @@ import { createAgentStates } from "./agent-states.ts";
 import { askPeople } from "./ask-people.ts";
 import { type CallerWork, listsOf, type WorkCaller } from "./caller-work.ts";
 import { createItems, type ItemsWorld } from "./change-items.ts";
-import type { Tenant } from "./listing.ts";
+import { countWork, type Tenant, type WorkCounts } from "./listing.ts";
 import { type Tasks, tasksOver } from "./tasks.ts";
 import { type Tickets, ticketsOver } from "./tickets.ts";
 
@@ -19,6 +19,8 @@ export interface Work {
   of(caller: WorkCaller): CallerWork;
   /** What the agents do now, by name. Agents that have not run since Plimsoll started are not listed. */
   agents(tenant: Tenant): ReadonlyMap<string, AgentState>;
+  /** Reads the whole list, unless nothing has changed since the last call. */
+  counts(): Promise<WorkCounts>;
 }
 
 export interface WorkWorld extends ItemsWorld {
@@ -66,5 +68,26 @@ export function createWork(world: WorkWorld): Work {
       };
     },
     agents: states.of,
+    counts: createCounts(world),
+  };
+}
+
+/** Changes that another program makes on the same folder are counted with the next change of this one. */
+function createCounts({ store, bus }: Pick<WorkWorld, "store" | "bus">): Work["counts"] {
+  let counted: Promise<WorkCounts> | undefined;
+  const forget = (): void => {
+    counted = undefined;
+  };
+  bus.subscribe(({ event: { type } }) => {
+    // With a session, its tasks and tickets are deleted.
+    if (type === "tasks-changed" || type === "tickets-changed" || type === "session-forgotten")
+      forget();
+  });
+  return () => {
+    counted ??= countWork(store).catch((error: unknown) => {
+      forget();
+      throw error;
+    });
+    return counted;
   };
 }
