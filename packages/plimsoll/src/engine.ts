@@ -196,6 +196,12 @@ export async function openEngine(options: EngineOptions = {}): Promise<Engine> {
   const isService = options.isService === true;
   const forgetting = createForgetting(context, isService ? rewrittenBytesMost : undefined);
   const retaining = isService ? retainHourly(forgetting) : undefined;
+  const work = createWork({
+    store,
+    bus,
+    now: context.now,
+    questionPolicy: () => retryPolicyOf(context.config, "askQuestion"),
+  });
   return {
     session: (wanted = {}) =>
       typeof wanted === "string"
@@ -207,12 +213,7 @@ export async function openEngine(options: EngineOptions = {}): Promise<Engine> {
     own,
     steering: createSteering(context),
     forgetting,
-    work: createWork({
-      store,
-      bus,
-      now: context.now,
-      questionPolicy: () => retryPolicyOf(context.config, "askQuestion"),
-    }),
+    work,
     inspect: {
       picture: context.picture,
       names: createNames(store),
@@ -251,7 +252,10 @@ export async function openEngine(options: EngineOptions = {}): Promise<Engine> {
     },
     subscribe: bus.subscribe,
     warmUp: () => counter.prepare(usualTokenizer),
-    close: () => close(opened, retaining),
+    close: async () => {
+      await work.close();
+      await close(opened, retaining);
+    },
   };
 }
 

@@ -5,7 +5,7 @@ import type { AgentState } from "../../work/agent-states.ts";
 import { actionOf } from "../../work/ticket.ts";
 import type { EventBus } from "../log/event-bus.ts";
 import { createAgentStates } from "./agent-states.ts";
-import { askPeople } from "./ask-people.ts";
+import { type Asked, askPeople } from "./ask-people.ts";
 import { type CallerWork, listsOf, type WorkCaller } from "./caller-work.ts";
 import { createItems, type ItemsWorld } from "./change-items.ts";
 import { countWork, type Tenant, type WorkCounts } from "./listing.ts";
@@ -21,6 +21,8 @@ export interface Work {
   agents(tenant: Tenant): ReadonlyMap<string, AgentState>;
   /** Reads the whole list, unless nothing has changed since the last call. */
   counts(): Promise<WorkCounts>;
+  /** Ends the questions that wait. Their tickets stay open, and their tasks are blocked. */
+  close(): Promise<void>;
 }
 
 export interface WorkWorld extends ItemsWorld {
@@ -52,6 +54,8 @@ export function createWork(world: WorkWorld): Work {
   const tasks = tasksOver(world.store, taskItems);
   const tickets = ticketsOver(world.store, ticketItems, tasks);
   const states = createAgentStates(world);
+  const closing = new AbortController();
+  const asking = new Set<Promise<Asked>>();
   const onChange = (ticket: string, wake: () => void): (() => void) =>
     world.bus.subscribe(({ event }) => {
       if (event.type === "tickets-changed" && event.ticketId === ticket) wake();
@@ -63,12 +67,25 @@ export function createWork(world: WorkWorld): Work {
       const lists = listsOf({ tasks, tickets }, caller);
       return {
         ...lists,
-        ask: (question, signal) =>
-          askPeople({ ...lists, policy: world.questionPolicy(), onChange }, question, signal),
+        ask: (question, signal = closing.signal) => {
+          const asked = askPeople(
+            { ...lists, policy: world.questionPolicy(), onChange },
+            question,
+            AbortSignal.any([closing.signal, signal]),
+          );
+          asking.add(asked);
+          const remove = (): boolean => asking.delete(asked);
+          asked.then(remove, remove);
+          return asked;
+        },
       };
     },
     agents: states.of,
     counts: createCounts(world),
+    close: async () => {
+      closing.abort();
+      await Promise.allSettled(asking);
+    },
   };
 }
 
