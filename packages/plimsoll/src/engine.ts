@@ -202,8 +202,7 @@ export async function openEngine(options: EngineOptions = {}): Promise<Engine> {
   const { isService = false } = options;
   const forgetting = createForgetting(context, isService ? rewrittenBytesMost : undefined);
   const retaining = isService ? retainHourly(forgetting) : undefined;
-  const steering = createSteering(context);
-  const whole = withWork(context, steering, options);
+  const whole = withWork(context, options);
   return {
     session: (wanted = {}) =>
       typeof wanted === "string"
@@ -213,7 +212,7 @@ export async function openEngine(options: EngineOptions = {}): Promise<Engine> {
     peek: (incoming) => peekBody(context, incoming),
     compactMessages: (task) => compactOnce(context, task),
     own,
-    steering,
+    steering: whole.steering,
     forgetting,
     work: whole.work,
     inspect: {
@@ -253,16 +252,19 @@ export async function openEngine(options: EngineOptions = {}): Promise<Engine> {
     },
     subscribe: bus.subscribe,
     warmUp: () => counter.prepare(usualTokenizer),
-    close: () => close(opened, retaining),
+    close: async () => {
+      await whole.work.close();
+      await close(opened, retaining);
+    },
   };
 }
 
 /** Tasks, tickets, and what happens to cut answers. */
 function withWork(
   context: Assembled,
-  steering: Steering,
   { store, data = usualData }: EngineOptions,
-): Assembled & CutTurns & { readonly work: Work } {
+): Assembled & CutTurns & Pick<Engine, "work" | "steering"> {
+  const steering = createSteering(context);
   const work = createWork({
     ...context,
     questionPolicy: () => retryPolicyOf(context.config, "askQuestion"),
@@ -274,7 +276,7 @@ function withWork(
     folder: store === "memory" ? undefined : partialsIn(data),
     settings: () => streamingOf(context.config),
   });
-  return Object.assign(context, { ...cuts, work });
+  return Object.assign(context, { ...cuts, work, steering });
 }
 
 async function close(

@@ -32,6 +32,8 @@ export const workTexts = {
   assignee: "Who has to act: user, or the name of an agent. Default: user.",
   askQuestion:
     "Asks the user a question, and waits for the answer. Use it only if you cannot go on without the answer. If nobody answers in time, the question stays open, and you can look again later with `ticket`.",
+  waitsForPeople:
+    "A question waits for an answer. `plimsoll tickets --status open` shows it, and `plimsoll tickets answer` answers it.",
   question: "The question, in one line that a person understands without the conversation.",
   details: "More about the question: what you tried, and which choices there are.",
   taskOfQuestion: "The id of the task that cannot go on without an answer.",

@@ -27,10 +27,18 @@ export interface McpTold {
   readonly structured: JsonObject | undefined;
 }
 
+export interface McpCallOptions {
+  /** Ends the call before its answer. The promise then rejects. */
+  readonly signal?: AbortSignal;
+  /** In milliseconds. Starts anew with each notification of progress. */
+  readonly timeout?: number;
+  readonly onprogress?: () => void;
+}
+
 export interface McpClient {
   /** The tools, as the client returns them. */
   list(): Promise<readonly JsonObject[]>;
-  call(name: string, input?: JsonObject): Promise<McpTold>;
+  call(name: string, input?: JsonObject, options?: McpCallOptions): Promise<McpTold>;
   /** Id of the child process, if there is one. */
   readonly pid: number | undefined;
   readonly version: string | undefined;
@@ -72,7 +80,13 @@ async function connectOld(place: McpPlace): Promise<McpClient> {
   await client.connect(transport as Parameters<typeof client.connect>[0]);
   return {
     list: async () => (await client.listTools()).tools as unknown as readonly JsonObject[],
-    call: async (name, input = {}) => told(await client.callTool({ name, arguments: input })),
+    call: async (name, input = {}, options = {}) =>
+      told(
+        await client.callTool({ name, arguments: input }, undefined, {
+          ...options,
+          resetTimeoutOnProgress: true,
+        }),
+      ),
     pid: transport instanceof OldStdio ? (transport.pid ?? undefined) : undefined,
     version: transport instanceof OldHttp ? transport.protocolVersion : "2025",
     close: () => client.close(),
@@ -90,8 +104,13 @@ async function connectModern(place: McpPlace): Promise<McpClient> {
   await client.connect(transport);
   return {
     list: async () => (await client.listTools()).tools as unknown as readonly JsonObject[],
-    call: async (name, input = {}) =>
-      told(await client.callTool({ name, arguments: { ...input } })),
+    call: async (name, input = {}, options = {}) =>
+      told(
+        await client.callTool(
+          { name, arguments: { ...input } },
+          { ...options, resetTimeoutOnProgress: true },
+        ),
+      ),
     pid: transport instanceof ModernStdio ? (transport.pid ?? undefined) : undefined,
     version: client.getNegotiatedProtocolVersion(),
     close: () => client.close(),

@@ -55,7 +55,7 @@ export function mcpServerOver(
 type Answering = (input: JsonObject, signal: AbortSignal) => Promise<McpAnswer>;
 
 function register(server: McpServer, tool: McpToolFace, answering: Answering): void {
-  const { title, description, annotations, output } = tool;
+  const { title, description, annotations, output, whileItRuns = mcpTexts.stillWorking } = tool;
   server.registerTool(
     tool.name,
     {
@@ -66,7 +66,7 @@ function register(server: McpServer, tool: McpToolFace, answering: Answering): v
       outputSchema: output,
     },
     async (input, { mcpReq }) => {
-      const stop = reportProgress(mcpReq);
+      const stop = reportProgress(mcpReq, whileItRuns);
       try {
         const answer = answering(isObject(input) ? input : {}, mcpReq.signal);
         return resultOf(await answer.catch(failed));
@@ -81,13 +81,13 @@ function register(server: McpServer, tool: McpToolFace, answering: Answering): v
 const progressMs = 1000;
 
 /** Tells the client every second that the call still runs, if the client asked for it. Returns a function that ends this. */
-function reportProgress({ _meta, notify }: ServerContext["mcpReq"]): () => void {
+function reportProgress({ _meta, notify }: ServerContext["mcpReq"], message: string): () => void {
   const progressToken = _meta?.progressToken;
   if (progressToken === undefined) return () => undefined;
   let seconds = 0;
   const timer = setInterval(() => {
     seconds++;
-    const params = { progressToken, progress: seconds, message: mcpTexts.stillWorking };
+    const params = { progressToken, progress: seconds, message };
     // A client that has left gets no progress.
     notify({ method: "notifications/progress", params }).catch(() => undefined);
   }, progressMs);

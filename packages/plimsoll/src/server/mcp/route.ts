@@ -27,6 +27,8 @@ export interface McpRoute {
 
 /** Maximum size of a body. The longest calls contain the description of a ticket. */
 const maxBodyBytes = 1024 * 1024;
+/** A larger body is read up to this size and dropped, because most clients read no answer before they have sent everything. */
+const readBytesMost = 64 * 1024 * 1024;
 /** Maximum number of streams on which clients wait for changes. Plimsoll has no changes to report. */
 const maxSubscriptions = 100;
 /** Maximum number of characters of a warning, because a warning may quote the client's input. */
@@ -87,16 +89,17 @@ function callerOf(authInfo: AuthInfo | undefined): Caller {
 }
 
 async function readBody(request: IncomingMessage): Promise<Uint8Array<ArrayBuffer>> {
-  if (Number(request.headers["content-length"] ?? 0) > maxBodyBytes) throw tooLarge();
+  if (Number(request.headers["content-length"] ?? 0) > readBytesMost) throw tooLarge();
   const chunks: Buffer[] = [];
   let length = 0;
   // The connection stays open, so that a client that sends too much still receives the error.
   const arriving = request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>;
   for await (const chunk of arriving) {
     length += chunk.length;
-    if (length > maxBodyBytes) throw tooLarge();
-    chunks.push(chunk);
+    if (length > readBytesMost) break;
+    if (length <= maxBodyBytes) chunks.push(chunk);
   }
+  if (length > maxBodyBytes) throw tooLarge();
   return new Uint8Array(Buffer.concat(chunks));
 }
 

@@ -20,6 +20,8 @@ export interface McpToolFace {
     readonly idempotentHint: boolean;
     readonly openWorldHint: boolean;
   };
+  /** What the client may show people while the call runs. */
+  readonly whileItRuns?: string;
 }
 
 export function given(content: object): McpAnswer {

@@ -153,6 +153,7 @@ export const workTools: readonly WorkTool[] = [
     }),
     output: z.object({ ticketId: z.string(), isAnswered: z.boolean(), text: z.string() }),
     annotations: writes,
+    whileItRuns: workTexts.waitsForPeople,
     answer: async ({ work, input, signal }) => {
       const ticket = textIn(input, "ticket");
       const question = textIn(input, "question");

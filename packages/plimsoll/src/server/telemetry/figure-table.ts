@@ -49,6 +49,17 @@ const figures = {
     prometheus: "plimsoll_memory_bytes",
     labels: ["kind"],
   },
+  tasks: {
+    kind: "gauge",
+    help: "Tasks in the store, by status.",
+    prometheus: "plimsoll_tasks",
+    labels: ["status"],
+  },
+  openTickets: {
+    kind: "gauge",
+    help: "Tickets that nobody has resolved yet.",
+    prometheus: "plimsoll_open_tickets",
+  },
   requests: {
     kind: "counter",
     help: "Turns, by provider, by outcome (what Plimsoll did) and by status (complete, incomplete, failed or aborted).",

@@ -36,6 +36,9 @@ export function createMetrics(engine: Engine, providers: ReadonlySet<string>): M
       const { sessions, archiveBytes } = await engine.store.figures();
       take("sessions", sessions);
       take("archiveBytes", archiveBytes);
+      const { tasks, openTickets } = await engine.work.counts();
+      for (const [status, count] of Object.entries(tasks)) take("tasks", count, { status });
+      take("openTickets", openTickets);
       for (const [kind, bytes] of Object.entries(engine.inspect.memory()))
         take("memoryBytes", bytes, { kind });
       return registry.metrics();

@@ -40,7 +40,7 @@ const readAgainMs = 1000;
 export async function askPeople(
   world: AskWorld,
   question: Question,
-  signal?: AbortSignal,
+  signal: AbortSignal = new AbortController().signal,
 ): Promise<Asked> {
   const asked = await ticketFor(world, question);
   const ticket = await waitForAnswer(world, asked, signal);
@@ -66,20 +66,20 @@ async function ticketFor(
 async function waitForAnswer(
   { tickets, policy, onChange }: AskWorld,
   asked: Ticket,
-  signal: AbortSignal | undefined,
+  signal: AbortSignal,
 ): Promise<Ticket> {
   const ends = performance.now() + waitMs(policy);
   let wake: () => void = () => undefined;
   const unsubscribe = onChange?.(asked.id, () => wake());
   try {
     let ticket = asked;
-    while (ticket.status === "open" && signal?.aborted !== true) {
+    while (ticket.status === "open" && !signal.aborted) {
       const left = ends - performance.now();
       if (left <= 0) break;
       const ended = new AbortController();
       wake = () => ended.abort();
       await sleep(Math.min(left, readAgainMs), undefined, {
-        signal: AbortSignal.any([ended.signal, ...(signal === undefined ? [] : [signal])]),
+        signal: AbortSignal.any([ended.signal, signal]),
       }).catch(() => undefined);
       ticket = await tickets.get(asked.id);
     }

@@ -3,6 +3,7 @@
 import { PlimsollError } from "../../message/error.ts";
 import type { OwnedItem, Store, WorkItems, WorkKind } from "../../store/store.ts";
 import { numberOf, readId } from "../../work/number.ts";
+import { type TaskStatus, taskStatuses } from "../../work/task.ts";
 
 /** Who asks. Undefined is the owner, who may see and change the items of all tenants. */
 export type Tenant = string | undefined;
@@ -59,11 +60,29 @@ export async function listItems<K extends WorkKind>(
   return found;
 }
 
+export interface WorkCounts {
+  readonly tasks: Readonly<Record<TaskStatus, number>>;
+  readonly openTickets: number;
+}
+
+/** Counts the items of all tenants. */
+export async function countWork(store: Pick<Store, "workItems">): Promise<WorkCounts> {
+  const tasks = Object.fromEntries(taskStatuses.map((status) => [status, 0])) as Record<
+    TaskStatus,
+    number
+  >;
+  for await (const { status } of itemsFrom(store, "task", {})) tasks[status]++;
+  let openTickets = 0;
+  for await (const { status } of itemsFrom(store, "ticket", {}))
+    if (status === "open") openTickets++;
+  return { tasks, openTickets };
+}
+
 /** All items except deleted ones. */
 async function* itemsFrom<K extends WorkKind>(
   store: Pick<Store, "workItems">,
   kind: K,
-  { tenant, after }: Pick<Listing<unknown>, "tenant" | "after">,
+  { tenant, after }: { readonly tenant?: Tenant; readonly after?: string | undefined },
 ): AsyncGenerator<WorkItems[K]> {
   let before = after === undefined ? undefined : numberAfter(kind, after);
   // Each read returns lower numbers than the one before, so the loop ends.

@@ -144,6 +144,17 @@ describe("a question", () => {
     expect(again).toMatchObject({ kind: "answered", ticket: { id: "TK-1" } });
   });
 
+  test("ends when Plimsoll is closed, and its task is blocked", async () => {
+    const [one, other] = await engines(2, false);
+    if (one === undefined || other === undefined) throw new Error("There are no engines.");
+    const { id } = await asker(one).tasks.create({ title: "Open the port" });
+    const asked = asker(one).ask({ question: "Which port?", task: id });
+    await untilListed(other);
+    await one.close();
+    expect(await asked).toMatchObject({ kind: "waiting", ticket: { status: "open" } });
+    expect((await other.work.tasks.get(who, id)).status).toBe("blocked_awaiting_feedback");
+  });
+
   test("ends at once when its client has left, and the ticket stays", async () => {
     const [engine] = await engines(1, false);
     if (engine === undefined) throw new Error("There is no engine.");

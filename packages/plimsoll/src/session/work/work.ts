@@ -5,10 +5,10 @@ import type { AgentState } from "../../work/agent-states.ts";
 import { actionOf } from "../../work/ticket.ts";
 import type { EventBus } from "../log/event-bus.ts";
 import { createAgentStates } from "./agent-states.ts";
-import { askPeople } from "./ask-people.ts";
+import { type Asked, askPeople } from "./ask-people.ts";
 import { type CallerWork, listsOf, type WorkCaller } from "./caller-work.ts";
 import { createItems, type ItemsWorld } from "./change-items.ts";
-import type { Tenant } from "./listing.ts";
+import { countWork, type Tenant, type WorkCounts } from "./listing.ts";
 import { type Tasks, tasksOver } from "./tasks.ts";
 import { type Tickets, ticketsOver } from "./tickets.ts";
 
@@ -19,6 +19,10 @@ export interface Work {
   of(caller: WorkCaller): CallerWork;
   /** What the agents do now, by name. Agents that have not run since Plimsoll started are not listed. */
   agents(tenant: Tenant): ReadonlyMap<string, AgentState>;
+  /** Reads the whole list, unless nothing has changed since the last call. */
+  counts(): Promise<WorkCounts>;
+  /** Ends the questions that wait. Their tickets stay open, and their tasks are blocked. */
+  close(): Promise<void>;
 }
 
 export interface WorkWorld extends ItemsWorld {
@@ -50,6 +54,8 @@ export function createWork(world: WorkWorld): Work {
   const tasks = tasksOver(world.store, taskItems);
   const tickets = ticketsOver(world.store, ticketItems, tasks);
   const states = createAgentStates(world);
+  const closing = new AbortController();
+  const asking = new Set<Promise<Asked>>();
   const onChange = (ticket: string, wake: () => void): (() => void) =>
     world.bus.subscribe(({ event }) => {
       if (event.type === "tickets-changed" && event.ticketId === ticket) wake();
@@ -61,10 +67,44 @@ export function createWork(world: WorkWorld): Work {
       const lists = listsOf({ tasks, tickets }, caller);
       return {
         ...lists,
-        ask: (question, signal) =>
-          askPeople({ ...lists, policy: world.questionPolicy(), onChange }, question, signal),
+        ask: (question, signal = closing.signal) => {
+          const asked = askPeople(
+            { ...lists, policy: world.questionPolicy(), onChange },
+            question,
+            AbortSignal.any([closing.signal, signal]),
+          );
+          asking.add(asked);
+          const remove = (): boolean => asking.delete(asked);
+          asked.then(remove, remove);
+          return asked;
+        },
       };
     },
     agents: states.of,
+    counts: createCounts(world),
+    close: async () => {
+      closing.abort();
+      await Promise.allSettled(asking);
+    },
+  };
+}
+
+/** Changes that another program makes on the same folder are counted with the next change of this one. */
+function createCounts({ store, bus }: Pick<WorkWorld, "store" | "bus">): Work["counts"] {
+  let counted: Promise<WorkCounts> | undefined;
+  const forget = (): void => {
+    counted = undefined;
+  };
+  bus.subscribe(({ event: { type } }) => {
+    // With a session, its tasks and tickets are deleted.
+    if (type === "tasks-changed" || type === "tickets-changed" || type === "session-forgotten")
+      forget();
+  });
+  return () => {
+    counted ??= countWork(store).catch((error: unknown) => {
+      forget();
+      throw error;
+    });
+    return counted;
   };
 }
