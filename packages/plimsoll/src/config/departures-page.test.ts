@@ -1,7 +1,7 @@
 /** Each line of the page of departures names keys that exist, and a test has seen what they do. */
 
 import { expect, test } from "vitest";
-import { isKnown } from "../../test/harness/config-keys.ts";
+import { isKeyOf } from "../../test/harness/config-keys.ts";
 import {
   brokenLinksIn,
   codeIn,
@@ -10,6 +10,7 @@ import {
   testSource,
   titlesIn,
 } from "../../test/harness/pages.ts";
+import { configJsonSchema } from "./schema.ts";
 
 const page = docsPage("departures.md");
 const rows = rowsBelow(page);
@@ -339,6 +340,10 @@ test.each(rows.map((row) => [row[2] ?? "", row] as const))(
     expect(sources).toContain(named[0]?.split(": ")[0]?.split(".").at(-1) ?? "no key");
   },
 );
+
+function isKnown(code: string): boolean {
+  return isKeyOf(configJsonSchema() as object, code);
+}
 
 /** The keys in a cell, with their values. `max:` is the beginning of a value. */
 function namedIn(cell: string): readonly string[] {

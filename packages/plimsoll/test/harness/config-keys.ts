@@ -1,7 +1,5 @@
 /** Which keys and values a page may name: those that the configuration accepts. */
 
-import { configJsonSchema } from "../../src/config/schema.ts";
-
 interface Schema {
   readonly type?: string;
   readonly enum?: readonly unknown[];
@@ -12,11 +10,9 @@ interface Schema {
 }
 
 /** Whether a key, or the end of one, is in the configuration or in the body of `POST …/compact`, and takes the value. */
-export function isKnown(code: string): boolean {
+export function isKeyOf(config: object, code: string): boolean {
   const [key = "", value] = code.split(/: (.*)/s);
-  const schemas = keysOf(configJsonSchema() as Schema).filter(
-    ([path]) => path === key || path.endsWith(`.${key}`),
-  );
+  const schemas = keysOf(config).filter(([path]) => path === key || path.endsWith(`.${key}`));
   if (schemas.length === 0) return ["keep", "budget"].includes(key) && value === undefined;
   return value === undefined || schemas.some(([, schema]) => takes(schema, value));
 }
