@@ -256,6 +256,7 @@ const chapters = {
     },
   ],
   fillingNote: ["After the last message, when the window fills", [[82, "compact_context"], [82]]],
+  fillingByHand: ["The same, with `agent.compaction: by_hand`", [[82, "compact_context"], [82]]],
   continueAnswer: [
     "A request for the rest of an answer that stopped half-way",
     [

@@ -14,10 +14,16 @@ const folder = mkdtempSync(join(tmpdir(), "plimsoll-doubtful-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 const config = {
-  llm: {
-    streaming: { timeout_inactivity_seconds: 30, on_timeout: { save_partial_to_temp: true } },
-  },
   context: { raw_window_size: 5 },
+  context_config: {
+    breaking_strategy: {
+      chain_order: ["prioritize_recent", "hybrid"],
+      prioritize_recent: { rel_threshold: 0.4 },
+      summarize_old: { old_threshold: 0.5 },
+      content_type_chunking: { compress_ratios: { log: 0.1 } },
+      hybrid: { max_iterations: 2 },
+    },
+  },
   agent: {
     compact_trigger: 0.99,
     hard_block: 0.5,
@@ -27,8 +33,10 @@ const config = {
   },
 };
 
-const unused =
-  "The configuration has llm.streaming.timeout_inactivity_seconds, llm.streaming.on_timeout.save_partial_to_temp, context.raw_window_size. Plimsoll accepts this, but it has no effect yet.";
+const unused = [
+  "The configuration has context.raw_window_size. Plimsoll accepts this, but it has no effect yet.",
+  "The configuration has context_config.breaking_strategy.summarize_old.old_threshold, context_config.breaking_strategy.content_type_chunking.compress_ratios.log. The chain has no strategy that uses this, so ordinary compactions ignore it.",
+];
 const contradictions = [
   "agent.hard_block (0.5) is below agent.compact_trigger (0.99)",
   "agent.max_output_tokens (8,000) fills the whole agent.context_budget (2,000)",
@@ -49,7 +57,7 @@ async function doctor(content: unknown): Promise<{ readonly code: number; readon
 test("serve names them once at its start, and runs", async () => {
   const service = await startService({ upstreams: {}, config });
   try {
-    for (const sentence of [unused, ...contradictions]) {
+    for (const sentence of [...unused, ...contradictions]) {
       expect(service.stderr).toContain(sentence);
       expect(service.stderr.split(sentence)).toHaveLength(2);
     }
@@ -59,8 +67,9 @@ test("serve names them once at its start, and runs", async () => {
 });
 
 test("doctor says which do nothing, and fails for those that contradict each other", async () => {
-  const idle = await doctor({ llm: config.llm, context: config.context });
-  expect([idle.code, idle.out]).toEqual([0, expect.stringContaining(`settings      ${unused}`)]);
+  const idle = await doctor({ context: config.context, context_config: config.context_config });
+  expect(idle.code).toBe(0);
+  for (const sentence of unused) expect(idle.out).toContain(`ok   settings      ${sentence}`);
   const { code, out } = await doctor(config);
   expect(code).toBe(1);
   for (const sentence of contradictions) expect(out).toContain(`FAIL settings      ${sentence}`);
@@ -89,4 +98,20 @@ test("doctor finds a tokenizer that does not exist, as serve does", async () => 
   expect(code).toBe(1);
   expect(out).toContain('FAIL tokenizer     There is no tokenizer "bogus".');
   expect(out).toContain("ok   tokenizer     tiktoken:o200k_base");
+});
+
+test("with try:, the service starts without the file of its tokenizer, and it and doctor say so", async () => {
+  const tokenizer = `try:hf:${join(folder, "none.json")}`;
+  const providers = { anthropic: { models: { small: { tokenizer } } } };
+  const sentence = "Plimsoll counts one token for four characters";
+  const service = await startService({ upstreams: {}, config: { providers } });
+  try {
+    expect(service.stderr.split(sentence)).toHaveLength(2);
+  } finally {
+    await service.stop();
+  }
+  const { code, out } = await doctor({ providers });
+  expect(code).toBe(1);
+  expect(out).toMatch(/FAIL tokenizer {5}The tokenizer at ".*none\.json" cannot be used/);
+  expect(out).toContain(sentence);
 });

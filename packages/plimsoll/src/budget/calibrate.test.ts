@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { tries } from "../../test/harness/effort.ts";
 import {
   type ByComponent,
   type Calibration,
@@ -34,6 +35,10 @@ describe("calibration", () => {
           expect(factor).toBeLessThanOrEqual(3);
         }
       }),
+      {
+        ...tries({ runs: 300, seed: 1865898986 }),
+        examples: [[[[0, 0, 3.35e155, 3.35e155]]], [[[1e200, -1e200, 5000, 5000]]]],
+      },
     );
   });
 

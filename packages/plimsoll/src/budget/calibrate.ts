@@ -67,6 +67,9 @@ const estimateTokensMin = 200;
  */
 const noise = { tokensMin: 20, ofWhole: 0.01, ofGrowth: 0.05 };
 
+/** No request has so many tokens. A higher figure is an error, and its square would not be a number. */
+const tokensMost = 1e9;
+
 /** `estimated` is the uncorrected estimate for the request that the report is about. */
 export function observe(
   calibration: Calibration,
@@ -75,6 +78,8 @@ export function observe(
 ): Calibration {
   const total = sumOf(estimated);
   if (!(total >= estimateTokensMin && reportedTokens > 0)) return calibration;
+  if ([...Object.values(estimated), reportedTokens].some((tokens) => Math.abs(tokens) > tokensMost))
+    return calibration;
   // The report is not plausible, so earlier reports of this provider may have been wrong too.
   if (!isPlausible(total, reportedTokens)) return uncalibrated;
   const ratio = reportedTokens / total;

@@ -352,6 +352,22 @@ describe("a tokenizer.json of the user", () => {
   ])("%s is refused", async (_, id, readJson) => {
     await expect(loadTokenizer(id, readJson)).rejects.toMatchObject({ code: "TOKENIZER_UNKNOWN" });
   });
+
+  it.each(["try:hf:/none.json", "max:try:hf:/none.json"])(
+    "Fallback to char-based estimate (text.length / 4) on error, with %s",
+    async (id) => {
+      const tokenizer = await loadTokenizer(id, read);
+      expect(tokenizer.count("a".repeat(41))).toEqual({ tokens: 11, certainty: "estimate" });
+      expect(tokenizer.problem).toContain('The tokenizer at "/none.json" cannot be used');
+      expect(tokenizer.problem).toContain("one token for four characters");
+    },
+  );
+
+  it("is counted with exactly also with try:, and there is nothing to say", async () => {
+    const tokenizer = await loadTokenizer("try:hf:/tiny.json", read);
+    expect(tokenizer.count("hello aaaaa")).toEqual({ tokens: 4, certainty: "exact" });
+    expect(tokenizer.problem).toBeUndefined();
+  });
 });
 
 it.each([

@@ -31,7 +31,7 @@ export type ReadJson = (path: string) => Promise<unknown>;
 
 const acceptedIds =
   "tiktoken:<encoding or OpenAI model>, anthropic, claude:<model>, gemini, google:gemini<model>, " +
-  "google-gemini<model>, estimate, approximate, hf:<path of a tokenizer.json>, max:<one of these>";
+  "google-gemini<model>, estimate, approximate, hf:<path of a tokenizer.json>, max:<one of these>, try:<one of these>";
 
 /** `readJson` reads the file of an `hf:` tokenizer. `pause` is called while a vocabulary is built, which takes about 15 ms. */
 export async function loadTokenizer(
@@ -40,6 +40,7 @@ export async function loadTokenizer(
   pause?: Pause,
 ): Promise<Tokenizer> {
   if (id === "approximate") return { id, count: approximate };
+  if (id.startsWith(orApproximate)) return await loadOrApproximate(id, readJson, pause);
   if (id.startsWith(atLeast)) {
     const of = id.slice(atLeast.length);
     if (of.startsWith(atLeast)) throw unknown(`There is no tokenizer "${id}".`);
@@ -61,6 +62,22 @@ export async function loadTokenizer(
   }
   if (id.startsWith("hf:")) return await huggingFace(id, readJson, pause);
   throw unknown(`There is no tokenizer "${id}".`);
+}
+
+/** The beginning of an id that counts by characters if the tokenizer cannot be loaded. */
+const orApproximate = "try:";
+
+async function loadOrApproximate(
+  id: string,
+  readJson: ReadJson | undefined,
+  pause: Pause | undefined,
+): Promise<Tokenizer> {
+  try {
+    return { ...(await loadTokenizer(id.slice(orApproximate.length), readJson, pause)), id };
+  } catch (error) {
+    const problem = `${errorMessage(error)} Until then, Plimsoll counts one token for four characters, because the configuration says "${id}".`;
+    return { id, problem, count: approximate };
+  }
 }
 
 /** The beginning of an id that counts each text with a tokenizer and by its characters, and takes the higher count. */
@@ -242,6 +259,11 @@ async function estimating(
       return { tokens: Math.max(scaled, floor), certainty: "estimate" };
     },
   };
+}
+
+/** Whether the id names a `tokenizer.json`. */
+export function isHuggingFace(id: string): boolean {
+  return /^(?:max:|try:)*hf:/.test(id);
 }
 
 /** These tokenizers process 0.3 MB/s. A smaller chunk keeps their memory use low. */

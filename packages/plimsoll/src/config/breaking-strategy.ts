@@ -160,3 +160,21 @@ export const breakingStrategy = z.strictObject({
     .describe("Repeats the strategies listed before it, or all strategies if it comes first.")
     .optional(),
 });
+
+export type BreakingStrategy = z.infer<typeof breakingStrategy>;
+type ChainName = NonNullable<BreakingStrategy["chain_order"]>[number];
+
+/** The strategies that have settings of their own and run only if the order names them. */
+export const withSettings = [
+  "summarize_old",
+  "prioritize_recent",
+  "content_type_chunking",
+  "discard_low_rel",
+  "hybrid",
+] as const satisfies readonly ChainName[];
+
+/** The strategies that an order runs. If nothing that `hybrid` could repeat comes before it, it runs all. */
+export function strategiesIn(order: readonly ChainName[]): ReadonlySet<ChainName> {
+  const first = order.find((name) => name !== "truncate");
+  return new Set(first === "hybrid" ? [...order, ...withSettings] : order);
+}

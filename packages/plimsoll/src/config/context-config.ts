@@ -5,25 +5,34 @@ import { usualThresholds } from "../budget/thresholds.ts";
 import { breakingStrategy } from "./breaking-strategy.ts";
 import { share, tokens } from "./providers.ts";
 
-const retryPolicy = z.strictObject({
-  max_attempts: z
-    .number()
-    .int()
-    .min(1)
-    .max(100)
-    .describe("Total number of attempts. Default: 3.")
-    .optional(),
-  backoff_base_seconds: z
-    .number()
-    .nonnegative()
-    .describe("Seconds before the second attempt. Each further wait is twice as long. Default: 5.")
-    .optional(),
-  max_delay_seconds: z
-    .number()
-    .nonnegative()
-    .describe("Maximum number of seconds between two attempts. Default: 60.")
-    .optional(),
-});
+/** `usually` says where each value comes from if the policy does not have it. */
+function retryPolicy(usually: {
+  readonly attempts: string;
+  readonly base: string;
+  readonly most: string;
+}) {
+  return z.strictObject({
+    max_attempts: z
+      .number()
+      .int()
+      .min(1)
+      .max(100)
+      .describe(`Total number of attempts. Default: ${usually.attempts}.`)
+      .optional(),
+    backoff_base_seconds: z
+      .number()
+      .nonnegative()
+      .describe(
+        `Seconds before the second attempt. Each further wait is twice as long. Default: ${usually.base}.`,
+      )
+      .optional(),
+    max_delay_seconds: z
+      .number()
+      .nonnegative()
+      .describe(`Maximum number of seconds between two attempts. Default: ${usually.most}.`)
+      .optional(),
+  });
+}
 
 export const contextConfig = z.strictObject({
   min_limit: tokens
@@ -79,10 +88,22 @@ export const contextConfig = z.strictObject({
     .optional(),
   retry_policies: z
     .strictObject({
-      default: retryPolicy
-        .describe("Policy for every tool, and for requests of the proxy.")
+      default: retryPolicy({ attempts: "3", base: "5", most: "60" })
+        .describe(
+          "Policy for requests of the proxy, and for every tool, as far as `per_tool` does not say otherwise. `askQuestion` takes only `max_delay_seconds` from here.",
+        )
         .optional(),
-      per_tool: z.record(z.string(), retryPolicy).describe("Policies for single tools.").optional(),
+      per_tool: z
+        .record(
+          z.string(),
+          retryPolicy({
+            attempts: "as in `retry_policies.default`; for `askQuestion` 4",
+            base: "as in `retry_policies.default`; for `askQuestion` 10",
+            most: "as in `retry_policies.default`",
+          }),
+        )
+        .describe("Policies for single tools.")
+        .optional(),
       upstream: z
         .enum(["auto", "always", "never"])
         .describe(

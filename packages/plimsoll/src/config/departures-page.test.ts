@@ -1,6 +1,7 @@
 /** Each line of the page of departures names keys that exist, and a test has seen what they do. */
 
 import { expect, test } from "vitest";
+import { isKeyOf } from "../../test/harness/config-keys.ts";
 import {
   brokenLinksIn,
   codeIn,
@@ -48,6 +49,22 @@ const seen: Readonly<Record<string, readonly (readonly [file: string, title: str
     ],
     ["src/compact/chain.test.ts", "truncation only if the order names it"],
   ],
+  "If all units high-rel, force fresh start": [
+    ["test/engine/document-a.test.ts", "with prioritize_recent last, %s: and only then"],
+    ["test/engine/document-a.test.ts", "with another strategy after it, the chain goes on"],
+  ],
+  "Default for most agents": [
+    ["test/engine/document-a.test.ts", "the five strategies run in the order of the document"],
+    ["test/engine/document-a.test.ts", "by default, excerpts and truncation run instead"],
+  ],
+  "Fallback to char-based estimate (text.length / 4) on error": [
+    [
+      "src/budget/tokenizer.test.ts",
+      "Fallback to char-based estimate (text.length / 4) on error, with %s",
+    ],
+    ["test/doubtful-settings.test.ts", "with try:, the service starts without the file"],
+  ],
+  "Instant on warning": [["test/engine/document-a.test.ts", "Detection is instant on warning: %s"]],
   "cosine similarity 0–1": [
     [
       "src/compact/strategies/prioritize-recent.test.ts",
@@ -324,6 +341,10 @@ test.each(rows.map((row) => [row[2] ?? "", row] as const))(
   },
 );
 
+function isKnown(code: string): boolean {
+  return isKeyOf(configJsonSchema() as object, code);
+}
+
 /** The keys in a cell, with their values. `max:` is the beginning of a value. */
 function namedIn(cell: string): readonly string[] {
   return codeIn(cell).filter((code) => !code.startsWith("POST ") && !code.endsWith(":"));
@@ -332,50 +353,7 @@ function namedIn(cell: string): readonly string[] {
 test("a key that does not exist is found", () => {
   expect(isKnown("agent.strict_limt: true")).toBe(false);
   expect(isKnown("agent.strict_limit: perhaps")).toBe(false);
+  expect(isKnown("breaking_strategy.chain_order: [truncate, perhaps]")).toBe(false);
 });
 
 test("the pages that it links to are there", () => expect(brokenLinksIn(page)).toEqual([]));
-
-interface Schema {
-  readonly type?: string;
-  readonly enum?: readonly unknown[];
-  readonly anyOf?: readonly Schema[];
-  readonly items?: Schema;
-  readonly properties?: Readonly<Record<string, Schema>>;
-  readonly additionalProperties?: Schema | boolean;
-}
-
-/** Whether a key, or the end of one, is in the configuration or in the body of `POST …/compact`, and takes the value. */
-function isKnown(code: string): boolean {
-  const [key = "", value] = code.split(/: (.*)/s);
-  const schemas = keysOf(configJsonSchema() as Schema).filter(
-    ([path]) => path === key || path.endsWith(`.${key}`),
-  );
-  if (schemas.length === 0) return ["keep", "budget"].includes(key) && value === undefined;
-  return value === undefined || schemas.some(([, schema]) => takes(schema, value));
-}
-
-function keysOf(schema: Schema, path = ""): readonly (readonly [string, Schema])[] {
-  const below = (key: string): string => (path === "" ? key : `${path}.${key}`);
-  const inside = [...(schema.anyOf ?? []), ...(schema.items ? [schema.items] : [])];
-  const others = typeof schema.additionalProperties === "object" ? schema.additionalProperties : {};
-  return [
-    ...Object.entries(schema.properties ?? {}).flatMap(([key, one]) => [
-      [below(key), one] as const,
-      ...keysOf(one, below(key)),
-    ]),
-    ...inside.flatMap((one) => keysOf(one, path)),
-    ...(Object.keys(others).length === 0 ? [] : keysOf(others, below("*"))),
-  ];
-}
-
-/** Whether a value, written as in YAML, is of one of the types of a schema. */
-function takes(schema: Schema, value: string): boolean {
-  if (schema.anyOf !== undefined) return schema.anyOf.some((one) => takes(one, value));
-  if (value.startsWith("["))
-    return schema.items !== undefined && takes(schema.items, value.slice(1, -1));
-  if (schema.enum !== undefined) return schema.enum.some((one) => String(one) === value);
-  if (schema.type === "boolean") return value === "true" || value === "false";
-  if (schema.type === "number" || schema.type === "integer") return !Number.isNaN(Number(value));
-  return schema.type === "string";
-}

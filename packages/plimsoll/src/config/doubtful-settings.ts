@@ -2,16 +2,42 @@
 
 import { usualThresholds } from "../budget/thresholds.ts";
 import { grouped } from "../text/digits.ts";
+import { type BreakingStrategy, strategiesIn, withSettings } from "./breaking-strategy.ts";
 import type { Config } from "./schema.ts";
 
-/** One sentence that names the settings without an effect, or none. */
-export function unusedSettings({ context }: Config): readonly string[] {
-  const names = pathsIn(context, "context");
-  return names.length === 0
-    ? []
-    : [
-        `The configuration has ${names.join(", ")}. Plimsoll accepts this, but it has no effect yet.`,
-      ];
+/** Sentences that name the settings without an effect. */
+export function unusedSettings({ context, context_config: own }: Config): readonly string[] {
+  const notYet = pathsIn(context, "context");
+  const notRun = settingsNotRun(own?.breaking_strategy ?? {}).flatMap(([name, value]) =>
+    pathsIn(value, `context_config.breaking_strategy.${name}`),
+  );
+  return [
+    ...sentenceOf(notYet, "Plimsoll accepts this, but it has no effect yet."),
+    ...sentenceOf(
+      notRun,
+      "The chain has no strategy that uses this, so ordinary compactions ignore it. Add the strategy to context_config.breaking_strategy.chain_order, or remove the settings.",
+    ),
+  ];
+}
+
+function sentenceOf(names: readonly string[], consequence: string): readonly string[] {
+  return names.length === 0 ? [] : [`The configuration has ${names.join(", ")}. ${consequence}`];
+}
+
+/** The settings that nothing in the chain reads, with their values. */
+function settingsNotRun(breaking: BreakingStrategy): readonly (readonly [string, unknown])[] {
+  const { chain_order: order = [], chain_stops, truncate } = breaking;
+  const running = strategiesIn(order);
+  const idle = withSettings.filter((name) => !running.has(name));
+  const isCut = truncate?.last_resort !== false || running.has("truncate");
+  const { last_resort: _, ...ofCut } = truncate ?? {};
+  return [
+    ...(order.length === 0 ? [["chain_stops", chain_stops] as const] : []),
+    ...(isCut
+      ? []
+      : Object.entries(ofCut).map(([key, value]) => [`truncate.${key}`, value] as const)),
+    ...idle.map((name) => [name, breaking[name]] as const),
+  ];
 }
 
 /** The settings in a section, by their whole names. */

@@ -61,7 +61,7 @@ const limitSettings = {
   tokenizer: z
     .string()
     .describe(
-      "The tokenizer to count with, such as `tiktoken:o200k_base`, `anthropic`, `gemini`, `hf:FILE` (needs the optional package `@huggingface/tokenizers`) or `estimate`. With `max:` in front, as in `max:tiktoken:o200k_base`, Plimsoll counts at least one token for every four characters of a text.",
+      "The tokenizer to count with, such as `tiktoken:o200k_base`, `anthropic`, `gemini`, `hf:FILE` (needs the optional package `@huggingface/tokenizers`) or `estimate`. With `max:` in front, as in `max:tiktoken:o200k_base`, Plimsoll counts at least one token for every four characters of a text. If its FILE cannot be loaded, the service does not start; with `try:` in front, as in `try:hf:FILE`, it says so, starts, and counts one token for four characters.",
     )
     .optional(),
 };

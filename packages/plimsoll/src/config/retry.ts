@@ -12,8 +12,8 @@ export interface RetryPolicy extends GrowingPause {
 const questionPolicy = { max_attempts: 4, backoff_base_seconds: 10 };
 
 /**
- * The policy for a tool. Each value comes from the settings of the tool, from the settings for all tools, or else from the
- * defaults.
+ * The policy for a tool. Each value comes from the settings of the tool, from Plimsoll's own policy for questions, from the
+ * settings for all tools, or else from the defaults.
  */
 export function retryPolicyOf(config: Config, tool?: string): RetryPolicy {
   const { default: usual = {}, per_tool: perTool = {} } =

@@ -157,13 +157,13 @@ export const configSchema = z.strictObject({
       compaction: z
         .enum(["auto", "by_hand"])
         .describe(
-          "When Plimsoll makes a conversation smaller. `auto` (default): when it is due. `by_hand`: only when somebody asks for it (`/compact`, `compact_context`, `reset`, a milestone). A request that does not fit goes to the next provider (`targets`) or is sent as the final turn. In the library, a result that does not fit is denied, and no reference replaces it.",
+          "When Plimsoll makes a conversation smaller. `auto` (default): when it is due. `by_hand`: only when somebody asks for it (`/compact`, `compact_context`, `reset`, a milestone). The warning comes as usual. A request that does not fit goes to the next provider (`targets`) or is sent as the final turn. In the library, a result that does not fit is denied, and no reference replaces it.",
         )
         .optional(),
       warning_note: z
         .boolean()
         .describe(
-          "Whether Plimsoll tells the model once that the window is filling up. Default: true.",
+          "Whether Plimsoll tells the model once that the window is filling up. The event `context-warning`, which is for people, comes in any case. Default: true.",
         )
         .optional(),
       result_offload_threshold: tokens

@@ -422,11 +422,18 @@ export const readableTexts = {
 
 /** The note that warns the model when the window fills up. `compactContext` is undefined if the model does not have that tool. */
 export function fillingNote(percent: number, compactContext: string | undefined): string {
-  const wayOut =
-    compactContext === undefined
-      ? ""
-      : ` Call ${compactContext} to make room now, at a point that suits you.`;
-  return `[Plimsoll: this conversation fills ${percent} % of its room. A short notice will soon replace its older part; everything can still be read by its handle.${wayOut}]`;
+  return `[Plimsoll: this conversation fills ${percent} % of its room. A short notice will soon replace its older part; everything can still be read by its handle.${wayToRoom(compactContext)}]`;
+}
+
+/** The same with `compaction: by_hand`, where nothing is taken out until somebody asks for it. */
+export function fillingByHand(percent: number, compactContext: string | undefined): string {
+  return `[Plimsoll: this conversation fills ${percent} % of its room. Nothing is taken out until somebody asks for it; when it is full, it ends.${wayToRoom(compactContext)}]`;
+}
+
+function wayToRoom(compactContext: string | undefined): string {
+  return compactContext === undefined
+    ? ""
+    : ` Call ${compactContext} to make room now, at a point that suits you.`;
 }
 
 /** Asks the model for the rest of an answer that stopped half-way. */

@@ -155,9 +155,83 @@ test("Global Minimum Floor: 3,500 tokens, for the limits of agents and of types 
   expect(ofAgent.limit).toBe(3_500);
 });
 
-test("If all units high-rel, force fresh start: and only then", async () => {
-  const allRelevant = await (await opened(onlyRelevant)).session();
-  expect((await untilFull(allRelevant, { relevance: 0.9 })).outcome.kind).toBe("recovered");
-  const noneRelevant = await (await opened(onlyRelevant)).session();
-  expect((await untilFull(noneRelevant, { relevance: 0.1 })).outcome.kind).toBe("compacted");
+describe("If all units high-rel, force fresh start", () => {
+  /** The strategy before it finds nothing to shorten, so that relevance decides. */
+  const longer: Breaking = {
+    ...onlyRelevant,
+    chain_order: ["content_type_chunking", "prioritize_recent"],
+  };
+
+  test.each([
+    ["alone", onlyRelevant],
+    ["after other strategies", longer],
+  ])("with prioritize_recent last, %s: and only then", async (_, chain) => {
+    const allRelevant = await (await opened(chain)).session();
+    expect((await untilFull(allRelevant, { relevance: 0.9 })).outcome.kind).toBe("recovered");
+    const noneRelevant = await (await opened(chain)).session();
+    expect((await untilFull(noneRelevant, { relevance: 0.1 })).outcome.kind).toBe("compacted");
+  });
+
+  test("with another strategy after it, the chain goes on", async () => {
+    const chain: Breaking = {
+      ...onlyRelevant,
+      chain_order: ["prioritize_recent", "summarize_old"],
+    };
+    const session = await (await opened(chain)).session();
+    const { outcome, sent } = await untilFull(session, { relevance: 0.9 });
+    expect(outcome.kind).toBe("compacted");
+    expect(sent).not.toContain("Handover.");
+  });
+});
+
+describe("the chain, “Default for most agents”", () => {
+  const five = [
+    "summarize_old",
+    "prioritize_recent",
+    "content_type_chunking",
+    "discard_low_rel",
+    "hybrid",
+  ] as const;
+
+  /** The strategies that a compaction tries, in their order, with one name for the rounds of hybrid. */
+  async function tried(breaking: Breaking): Promise<readonly string[]> {
+    const plimsoll = await opened(breaking);
+    const names: string[] = [];
+    plimsoll.on("context-breaking-update", ({ strategy = "none" }) =>
+      names.push(strategy.split(":")[0] ?? ""),
+    );
+    await untilFull(await plimsoll.session(), { relevance: 1 });
+    return [...new Set(names)];
+  }
+
+  test("with chain_order, the five strategies run in the order of the document", async () => {
+    const names = await tried({
+      chain_order: [...five],
+      summarize_old: { old_threshold: 0.05 },
+      discard_low_rel: { discard_percent: 0.05 },
+    });
+    expect(names.filter((name) => five.some((one) => one === name))).toEqual(five);
+    expect(names).not.toContain("excerpt");
+  });
+
+  test("by default, excerpts and truncation run instead", async () => {
+    const names = await tried({});
+    expect(names).toContain("excerpt");
+    expect(names.filter((name) => five.some((one) => one === name))).toEqual([]);
+  });
+});
+
+test.each([
+  ["with the limit of an agent, it comes at 80 %", { per_agent: { coder: 4_000 } }, 0.8, 0.95],
+  ["with the limit of a window, only when a compaction starts", {}, 0.95, 1.1],
+])("Detection is instant on warning: %s", async (_, context, least, most) => {
+  const plimsoll = await opened({}, undefined, context);
+  const filled: number[] = [];
+  plimsoll.on("context-breaking-update", ({ phase, tokens, limit: of }) => {
+    if (phase === "detection") filled.push(tokens / of);
+  });
+  await untilFull(await plimsoll.session({ agent: "coder" }));
+  expect(filled).toHaveLength(1);
+  expect(filled[0]).toBeGreaterThanOrEqual(least);
+  expect(filled[0]).toBeLessThan(most);
 });

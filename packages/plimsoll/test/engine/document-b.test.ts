@@ -237,7 +237,9 @@ describe("tool_preflight", () => {
 describe("with agent.compaction: by_hand, as in document B, which has no compaction", () => {
   const known = { contextWindow: 8_000, contextWindowBufferTokens: 500, maxOutputTokens: 500 };
   const small = { ...known, tokenizer: "tiktoken:o200k_base" };
-  const byHand: Config = { agent: { compaction: "by_hand", strict_limit: true } };
+  const byHand: Config = {
+    agent: { compaction: "by_hand", strict_limit: true, warning_note: false },
+  };
   const providers = { anthropic: { models: { small } }, openai: {} };
 
   /** Says something in each turn until a turn is not sent as it is. Returns the sizes of the requests and the last outcome. */

@@ -2,6 +2,8 @@
 
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { isHuggingFace, loadTokenizer } from "../../budget/tokenizer.ts";
+import { strategiesIn } from "../../config/breaking-strategy.ts";
 import { type Flags, loadSettings, type Settings } from "../../config/config.ts";
 import { configuredTokenizers } from "../../config/configured-tokenizers.ts";
 import { accessTo, databaseName, noticesOf, unreadable } from "../../config/data-folder.ts";
@@ -17,7 +19,7 @@ import {
   optionalPackages,
 } from "../../message/optional-packages.ts";
 import { signalsOf } from "../../server/telemetry/telemetry.ts";
-import { createTokenCounter } from "../../session/measure/token-counter.ts";
+import { readJson } from "../../session/measure/token-counter.ts";
 import { harmless, harmlessJson } from "../../text/unseen.ts";
 import { fullWindows, knownLimits } from "../console/known-limits.ts";
 import { openToRead } from "../console/open-store.ts";
@@ -79,19 +81,18 @@ function checkSettings(config: Config): readonly Finding[] {
 }
 
 /** Tries every configured tokenizer, because the service does not start if one of them does not exist. */
-async function checkTokenizers(config: Config): Promise<readonly Finding[]> {
-  const findings: Finding[] = [];
-  const counter = createTokenCounter();
-  for (const tokenizer of configuredTokenizers(config)) {
-    try {
-      await counter.prepare(tokenizer);
-      findings.push({ check: "tokenizer", isGood: true, message: tokenizer });
-    } catch (error) {
-      findings.push({ check: "tokenizer", isGood: false, message: errorMessage(error) });
-    }
+function checkTokenizers(config: Config): Promise<readonly Finding[]> {
+  return Promise.all([...configuredTokenizers(config)].map(checkTokenizer));
+}
+
+async function checkTokenizer(id: string): Promise<Finding> {
+  const check = "tokenizer";
+  try {
+    const { problem } = await loadTokenizer(id, readJson);
+    return { check, isGood: problem === undefined, message: problem ?? id };
+  } catch (error) {
+    return { check, isGood: false, message: errorMessage(error) };
   }
-  await counter.close();
-  return findings;
 }
 
 function configurationOf({ config, configFile }: Settings): string {
@@ -139,19 +140,16 @@ async function checkPackages(use: OptionalUse, { config }: Settings): Promise<Fi
 function isWanted(use: OptionalUse, config: Config): boolean {
   switch (use) {
     case "code":
-      return hasChunking(config.context_config?.breaking_strategy?.chain_order ?? []);
+      return strategiesIn(config.context_config?.breaking_strategy?.chain_order ?? []).has(
+        "content_type_chunking",
+      );
     case "telemetry":
       return Object.values(signalsOf(process.env)).includes(true);
     case "tokenizers":
-      return [...configuredTokenizers(config)].some((tokenizer) => /^(?:max:)?hf:/.test(tokenizer));
+      return [...configuredTokenizers(config)].some(isHuggingFace);
     case "embeddings":
       return config.embedder !== undefined;
   }
-}
-
-/** Whether the chain includes chunking. If `hybrid` comes first in the order, all strategies run. */
-function hasChunking(order: readonly string[]): boolean {
-  return order.includes("content_type_chunking") || order[0] === "hybrid";
 }
 
 function checkFolder({ data }: Settings): Finding {

@@ -135,7 +135,7 @@ export const steerRoutes: readonly Route<ApiWorld>[] = [
   ),
   steer(
     "compact",
-    "Compacts the conversation now. Without `keep` and `budget`, the goal is the same as in a turn: half of the limit, or, if the head is large, the head plus two fifths of the rest of the limit. If the window has room already, three fifths of the conversation stay. Answers with the tokens and messages before and after, and the strategies.",
+    "Compacts the conversation now. Without `keep` and `budget`, the goal is the same as in a turn (half of the limit, or, if the head is large, the head plus two fifths of the rest of the limit), but at most the head plus three fifths of the conversation. If nothing was said since the last compaction, only the goal of a turn counts. Answers with the tokens and messages before and after, and the strategies.",
     z.strictObject({
       keep: z
         .enum(["none", "lastTwo", "half", "quarter"])

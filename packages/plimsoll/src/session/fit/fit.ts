@@ -86,10 +86,7 @@ export async function fitTurn(world: FitWorld, draft: Draft): Promise<Fitted> {
   const compaction = compactionDueAnyway(world, draft, start);
   if (compaction !== undefined && mayCompact(world, compaction.why))
     return compactTurn(world, draft, start, { guard, before, ...compaction });
-  if (!mayCompact(world))
-    return verdict.kind === "fits"
-      ? settle(world, draft, start, { guard, before })
-      : lastResort(world, draft, start, { guard, before, isOurs: false });
+  if (!mayCompact(world)) return leaveWhole(world, draft, start, { guard, before });
   const timing = isStuck(draft, guard, before)
     ? waits
     : timingOf(world, draft, start, { guard, before });
@@ -104,6 +101,20 @@ export function mayCompact(
   why?: Compacting["why"] | undefined,
 ): boolean {
   return config.agent?.compaction !== "by_hand" || why === "milestone";
+}
+
+/** With `compaction: by_hand`, people and the model are warned also from the share of the limit at which others are compacted. */
+async function leaveWhole(
+  world: FitWorld,
+  draft: Draft,
+  start: Sized,
+  { guard, before }: Pick<Compacting, "guard" | "before">,
+): Promise<Fitted> {
+  const { verdict, projection } = before;
+  const left = verdict.kind === "compact" ? assessAfter({ ...guard, projection }) : verdict;
+  return left.kind === "fits"
+    ? settle(world, draft, start, { guard, before: { ...before, verdict: left } })
+    : lastResort(world, draft, start, { guard, before, isOurs: false });
 }
 
 /**
@@ -268,8 +279,8 @@ function isNearLimit({ own, thresholds }: Guard, verdict: AssessedView["verdict"
 }
 
 /**
- * Called if the request is sent as it is. If it is above the warning threshold, Plimsoll warns the model, once each time that the
- * threshold is crossed.
+ * Called if the request is sent as it is. If it is above the warning threshold, Plimsoll warns people and the model, once each
+ * time that the threshold is crossed.
  */
 async function settle(
   world: FitWorld,
@@ -282,40 +293,39 @@ async function settle(
   const [target] = draft.targets;
   const plain = { ...before, sized: start, target, outcome: outcomeOf(start) };
   const due = isWarning || isNearLimit(guard, verdict) ? { summaryDue: start } : {};
-  // This one request must contain all tools, so its size says nothing about later requests.
-  const isOnce = start.view.tools !== undefined && offerIn(draft) === undefined;
-  if (
-    !isWarning ||
-    isOnce ||
-    isQuiet(world, draft, before) ||
-    isWarned(draft, start) ||
-    isBegun(draft)
-  )
+  if (!isWarning || isWarned(draft, start) || isException(draft, start, before))
     return { ...fitted(draft, plain), ...due };
+  remember(draft.branch, { kind: "warned", edits: countOfEdits(start.view) });
   reportWarning(draft, verdict.filled, before.limit);
   const isRoomy = (sized: Sized): boolean =>
     projectionWith(before.projection, addedTokens(before, start, sized)).tokens <= before.limit;
-  const noted = await addNote(world, draft, start, { filled: verdict.filled, isRoomy });
+  const noted = wantsNote(world, draft)
+    ? await addNote(world, draft, start, { filled: verdict.filled, isRoomy })
+    : undefined;
   if (noted === undefined) return { ...fitted(draft, plain), ...due };
   const after = assessView(world, draft, noted, guard);
   return { ...fitted(draft, { ...after, sized: noted, target, outcome: "edited" }), ...due };
 }
 
-/** Whether the model must get no note, for example because the final turn has an instruction of its own. */
-function isQuiet(
-  { config }: Pick<FitWorld, "config">,
-  { request, targets: [target] }: Draft,
-  { projection }: AssessedView,
-): boolean {
+/**
+ * Whether the warning waits for the next request: this one must contain all tools, so that its size says nothing about later
+ * ones; or no note may follow its last message; or it is the final turn, which has an instruction of its own.
+ */
+function isException(draft: Draft, start: Sized, { projection }: AssessedView): boolean {
+  const [target] = draft.targets;
   return (
-    request.hasServerSideHistory === true ||
-    config.agent?.warning_note === false ||
-    !mayCompact({ config }) ||
-    request.isLast?.({ target, projection }) === true
+    (start.view.tools !== undefined && offerIn(draft) === undefined) ||
+    isBegun(draft) ||
+    draft.request.isLast?.({ target, projection }) === true
   );
 }
 
-/** Whether the model was warned since content was last removed. */
+/** Whether the model is warned too. The provider would keep a note in a history of its own, where nobody can take it out. */
+function wantsNote({ config }: Pick<FitWorld, "config">, { request }: Draft): boolean {
+  return request.hasServerSideHistory !== true && config.agent?.warning_note !== false;
+}
+
+/** Whether people and the model were warned since content was last removed. */
 function isWarned({ branch }: Draft, { view }: Sized): boolean {
   const last = view.edits.findLast(
     ({ action, strategy }) => takesOut.has(action.kind) && strategy !== deferral,

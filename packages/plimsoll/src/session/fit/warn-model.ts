@@ -2,12 +2,11 @@
 
 import { cutAnswer, warning } from "../../message/edit.ts";
 import { documentTexts } from "../../text/document-texts.ts";
-import { fillingNote, partialNote } from "../../text/for-models.ts";
+import { fillingByHand, fillingNote, partialNote } from "../../text/for-models.ts";
 import { type Draft, offerIn, type Sized } from "../draft/draft.ts";
 import { commit, type ProposalWorld, propose } from "../draft/propose-edits.ts";
 import type { EditStore } from "../log/edits.ts";
 import { remember } from "../log/log.ts";
-import { countOfEdits } from "../log/view.ts";
 import type { CompactionWorld } from "./compaction.ts";
 import { editMakingFor, makeEdits } from "./edits-from-proposals.ts";
 import type { FitWorld } from "./last-resort.ts";
@@ -19,8 +18,9 @@ export async function addNote(
   start: Sized,
   { filled, isRoomy }: { readonly filled: number; readonly isRoomy: (sized: Sized) => boolean },
 ): Promise<Sized | undefined> {
-  remember(draft.branch, { kind: "warned", edits: countOfEdits(start.view) });
-  const words = world.config.texts === "documents" ? documentTexts.filling : fillingNote;
+  const { agent, texts } = world.config;
+  const ownWords = agent?.compaction === "by_hand" ? fillingByHand : fillingNote;
+  const words = texts === "documents" ? documentTexts.filling : ownWords;
   return addTextAfterLast(world, draft, start, {
     text: words(Math.floor(filled * 100), compactTool(draft, start)),
     strategy: warning,

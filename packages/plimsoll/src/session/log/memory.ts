@@ -66,7 +66,7 @@ export interface CompactionMemory {
   readonly checked?: { readonly view: ViewMark; readonly turns: number };
   /** The file with the part of the last answer that arrived, and how much it is. The next request says so. */
   readonly partial?: SavedPart;
-  /** Number of active edits when Plimsoll last warned the model that the window is filling up. */
+  /** Number of active edits when Plimsoll last warned people and the model that the window is filling up. */
   readonly warnedEdits?: number;
   /** The budget that was too small for system prompt and tools. Undefined until Plimsoll has announced this. */
   readonly raisedBudget?: number;

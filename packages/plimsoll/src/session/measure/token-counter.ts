@@ -5,7 +5,12 @@ import { readFile } from "node:fs/promises";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Worker } from "node:worker_threads";
 import { BoundedMap } from "../../bounds/bounded-map.ts";
-import { type Count, loadTokenizer, type Tokenizer } from "../../budget/tokenizer.ts";
+import {
+  type Count,
+  isHuggingFace,
+  loadTokenizer,
+  type Tokenizer,
+} from "../../budget/tokenizer.ts";
 import { createPacer, type Pacer } from "../../workers/pacer.ts";
 import { createCountQueue } from "./count-queue.ts";
 
@@ -120,7 +125,7 @@ function upperBound(text: string): Count {
  * slower.
  */
 function costOf(tokenizerId: string, text: string): number {
-  return /^(?:max:)?hf:/.test(tokenizerId) ? text.length * 32 : text.length;
+  return isHuggingFace(tokenizerId) ? text.length * 32 : text.length;
 }
 
 interface Loader {
@@ -152,7 +157,8 @@ function createLoader(): Loader {
   };
 }
 
-async function readJson(path: string): Promise<unknown> {
+/** Reads the file of an `hf:` tokenizer. */
+export async function readJson(path: string): Promise<unknown> {
   return JSON.parse(await readFile(path, "utf8"));
 }
 

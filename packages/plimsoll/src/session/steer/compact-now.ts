@@ -138,12 +138,9 @@ function overUndone(strategy: Strategy): Strategy {
 }
 
 /**
- * If somebody asks for a compaction while the window has room, this share of the conversation stays. The head is not counted, and
- * stays whole.
+ * If somebody asks for a compaction, at most this share of the conversation stays. The head is not counted, and stays whole.
  */
 const askedShare = 0.6;
-/** The usual goal is enough if the request is then at most this share of what it was. */
-const enoughShare = 0.9;
 
 /**
  * Somebody who asks for a compaction wants room, however full the window is. If nothing was asked since the last compaction,
@@ -151,7 +148,7 @@ const enoughShare = 0.9;
  */
 function askedGoal({ limit, head, now }: Omit<Room, "scale">, isCompacted: boolean): number {
   const usual = usualGoal(limit, head);
-  if (isCompacted || usual <= now * enoughShare) return usual;
+  if (isCompacted) return usual;
   return Math.min(usual, head + Math.max(0, now - head) * askedShare);
 }
 
