@@ -146,10 +146,10 @@ describe("a terminal of 80 by 24 in front of a service that works", () => {
       /√ Compacted: 4,\d{3} → \d,\d{3} tokens, \d+ → \d+ messages, by \w+/,
     );
     expect(lineWith(compacted, "Context reduced")).toMatch(
-      /^ √ Context reduced to \d,\d{3} \/ 7,000 tokens +■+·+ +4\d %$/,
+      /^ √ Context reduced to \d,\d{3} \/ 7,000 tokens +■+·+ +3\d %$/,
     );
     const edited = await terminal.shows(/#1–\d+ {2}\w+ ×\d+ {2}\d,\d{3} → \d,\d{3}/);
-    expect(lineWith(edited, "builder")).toMatch(/4\d % {2}normal/);
+    expect(lineWith(edited, "builder")).toMatch(/3\d % {2}normal/);
     const made = (await readEdits(service, builder.session)).length;
     expect(made).toBeGreaterThan(0);
 
