@@ -170,7 +170,7 @@ async function buildDashboard() {
   const sources = hashOf([
     join(root, "package-lock.json"),
     ...filesBelow(app, ["node_modules"]),
-    ...["message", "watch"].flatMap((folder) =>
+    ...["message", "watch", "work"].flatMap((folder) =>
       filesBelow(join(root, "packages", "plimsoll", "src", folder), []),
     ),
   ]);

@@ -13,7 +13,12 @@ import type {
   MessageDetails,
   ProgressSettings,
   SessionRow,
+  Task,
+  TaskStatus,
   TextDiff,
+  Ticket,
+  TicketStatus,
+  TicketType,
   TurnPoint,
   WindowPicture,
 } from "plimsoll/api";
@@ -134,6 +139,36 @@ export interface Steered {
   readonly messagesAfter?: number;
 }
 
+/** Which page of a list of tasks or tickets to read. */
+export interface PageWish<Status> {
+  readonly status?: Status;
+  /** The `next` of the previous page. */
+  readonly after?: string | undefined;
+  readonly limit?: number;
+}
+
+export interface NewTask {
+  readonly title: string;
+  readonly description: string;
+  readonly priority: Task["priority"];
+  readonly parent?: string | undefined;
+  readonly agent?: string | undefined;
+}
+
+export interface TaskReport {
+  readonly status: TaskStatus;
+  readonly progress?: number | undefined;
+  readonly note?: string | undefined;
+}
+
+export interface NewTicket {
+  readonly type: TicketType;
+  readonly title: string;
+  readonly description: string;
+  readonly task?: string | undefined;
+  readonly assignee?: string | undefined;
+}
+
 /** An error of the API. `status` is 0 if the service did not answer. */
 export class ApiError extends Error {
   readonly code: string;
@@ -185,6 +220,18 @@ export interface Api {
     signal?: AbortSignal,
   ): Promise<ArchivePage>;
   errors(session?: string, signal?: AbortSignal): Promise<Listed<ErrorRow>>;
+  tasks(wish: PageWish<TaskStatus>, signal?: AbortSignal): Promise<Listed<Task>>;
+  task(id: string, signal?: AbortSignal): Promise<Task>;
+  createTask(task: NewTask): Promise<Task>;
+  report(id: string, report: TaskReport): Promise<Task>;
+  tickets(
+    wish: PageWish<TicketStatus> & { readonly task?: string },
+    signal?: AbortSignal,
+  ): Promise<Listed<Ticket>>;
+  ticket(id: string, signal?: AbortSignal): Promise<Ticket>;
+  createTicket(ticket: NewTicket): Promise<Ticket>;
+  answer(id: string, text: string): Promise<Ticket>;
+  resolve(id: string): Promise<Ticket>;
   config(signal?: AbortSignal): Promise<ConfigAnswer>;
   saveConfig(change: ConfigChange): Promise<ConfigAnswer>;
   steer(id: string, action: SteerAction, options?: object): Promise<Steered>;
@@ -233,12 +280,45 @@ export function createApi(
     archive: (handle, offset, limit, signal) =>
       call(`archive/${encodeURIComponent(handle)}`, { query: { offset, limit }, signal }),
     errors: (session, signal) => call("errors", { query: { session }, signal }),
+    ...workCalls(call),
     config: (signal) => call("config", { signal }),
     saveConfig: (body) => call("config", { method: "PUT", body }),
     steer: (id, action, options = {}) =>
       call(of(id, `/${action}`), { method: "POST", body: options }),
     holdings: (id) => call(of(id, "/holdings")),
     forget: (id) => call(of(id), { method: "DELETE" }),
+  };
+}
+
+type WorkCall =
+  | "tasks"
+  | "task"
+  | "createTask"
+  | "report"
+  | "tickets"
+  | "ticket"
+  | "createTicket"
+  | "answer"
+  | "resolve";
+
+/** The calls for tasks and tickets. */
+function workCalls(call: <T>(path: string, given?: Call) => Promise<T>): Pick<Api, WorkCall> {
+  const post = <T>(path: string, body: object = {}): Promise<T> =>
+    call(path, { method: "POST", body });
+  const task = (id: string): string => `tasks/${encodeURIComponent(id)}`;
+  const ticket = (id: string, rest = ""): string => `tickets/${encodeURIComponent(id)}${rest}`;
+  return {
+    tasks: ({ status, after, limit }, signal) =>
+      call("tasks", { query: { status, after, limit }, signal }),
+    task: (id, signal) => call(task(id), { signal }),
+    createTask: (wanted) => post("tasks", wanted),
+    report: (id, report) => post(task(id), report),
+    tickets: ({ status, after, limit, task: of }, signal) =>
+      call("tickets", { query: { status, after, limit, task: of }, signal }),
+    ticket: (id, signal) => call(ticket(id), { signal }),
+    createTicket: (wanted) => post("tickets", wanted),
+    answer: (id, text) => post(ticket(id, "/answer"), { text }),
+    resolve: (id) => post(ticket(id, "/resolve")),
   };
 }
 

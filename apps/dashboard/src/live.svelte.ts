@@ -20,6 +20,7 @@ import {
   withoutPhase,
   withoutRunning,
 } from "plimsoll/watch/row-state";
+import { isAboutWork } from "plimsoll/watch/work-words";
 import { SvelteMap } from "svelte/reactivity";
 import { ApiError, api } from "./api.ts";
 import { timing } from "./timing.ts";
@@ -157,6 +158,10 @@ class Live {
 
   #take(event: PlimsollEvent): void {
     const { session } = event;
+    if (isAboutWork(event)) {
+      this.#tell(event);
+      return;
+    }
     if (event.type === "settings-changed") {
       void this.#readSettings();
       this.#tell(event);

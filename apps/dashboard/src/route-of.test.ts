@@ -4,6 +4,9 @@ import { routeOf } from "./route-of.ts";
 test("each page has its address", () => {
   expect(["", "#", "#/"].map((hash) => routeOf(hash).page)).toEqual(Array(3).fill("overview"));
   expect(routeOf("#/errors")).toEqual({ page: "errors" });
+  expect(routeOf("#/tasks")).toEqual({ page: "tasks" });
+  expect(routeOf("#/tasks/completed")).toEqual({ page: "tasks", tab: "completed" });
+  expect(routeOf("#/tickets/TK-3")).toEqual({ page: "tickets", id: "TK-3" });
   expect(routeOf("#/settings")).toEqual({ page: "settings" });
   expect(routeOf("#/session/s_1")).toEqual({ page: "session", id: "s_1" });
   expect(routeOf("#/session/s_1/history")).toEqual({

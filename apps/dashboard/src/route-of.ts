@@ -2,6 +2,8 @@
 
 export type Route =
   | { readonly page: "overview" | "errors" | "settings" | "unknown" }
+  /** One task or ticket, or a tab of the list. */
+  | { readonly page: "tasks" | "tickets"; readonly id?: string; readonly tab?: string }
   | { readonly page: "session"; readonly id: string; readonly tab?: string };
 
 export function routeOf(hash: string): Route {
@@ -11,6 +13,8 @@ export function routeOf(hash: string): Route {
     .map((part) => decoded(part));
   if (area === "") return { page: "overview" };
   if (area === "errors" || area === "settings") return { page: area };
+  if (area === "tasks" || area === "tickets")
+    return { page: area, ...(/\d$/.test(id) ? { id } : id === "" ? {} : { tab: id }) };
   if (area === "session" && id !== "")
     return { page: "session", id, ...(tab === "" ? {} : { tab }) };
   return { page: "unknown" };

@@ -11,6 +11,11 @@ export function sessionPath(id: string, tab?: string): string {
   return `#/session/${encodeURIComponent(id)}${rest}`;
 }
 
+/** A task or a ticket. */
+export function itemPath(id: string): string {
+  return `#/${id.startsWith("TK-") ? "tickets" : "tasks"}/${encodeURIComponent(id)}`;
+}
+
 class Place {
   route: Route = $state.raw({ page: "overview" });
   /** Number of tokens that were read from the address so far. When it changes, all data is read again with the new token. */

@@ -14,6 +14,7 @@ import {
   type WatchedPage,
 } from "./harness/browser.ts";
 import { type Demo, startDemo } from "./harness/dashboard-stage.ts";
+import type { JsonObject } from "./harness/json.ts";
 import { eventually } from "./harness/waiting.ts";
 
 const folder = fileURLToPath(new URL("../../../docs/images/", import.meta.url));
@@ -32,7 +33,8 @@ interface Studio {
   readonly browser: TestBrowser;
   readonly demo: Demo;
   open(wish: Partial<PageOptions>): Promise<WatchedPage>;
-  api<T>(path: string, method?: "GET" | "POST"): Promise<T>;
+  api<T>(path: string): Promise<T>;
+  post(path: string, body: JsonObject): Promise<void>;
 }
 
 async function main(): Promise<void> {
@@ -44,9 +46,18 @@ async function main(): Promise<void> {
     browser,
     demo,
     open: (wish) => browser.open({ url: demo.url, token: demo.token, scale: 1.5, ...wish }),
-    api: async <T>(path: string, method = "GET") => {
+    api: async <T>(path: string) => {
       const headers = { authorization: `Bearer ${demo.token}` };
-      return (await (await fetch(`${demo.url}${path}`, { method, headers })).json()) as T;
+      return (await (await fetch(`${demo.url}${path}`, { headers })).json()) as T;
+    },
+    post: async (path, body) => {
+      const headers = {
+        authorization: `Bearer ${demo.token}`,
+        "content-type": "application/json",
+      };
+      const request = { method: "POST", headers, body: JSON.stringify(body) };
+      const { status } = await fetch(`${demo.url}${path}`, request);
+      if (status !== 200) throw new Error(`${path} answered with status ${status}.`);
     },
   };
   try {
@@ -54,6 +65,7 @@ async function main(): Promise<void> {
     await overview(studio);
     await session(studio);
     await diff(studio);
+    await tasks(studio);
     await dark(studio);
     await narrow(studio);
     const trouble = await browser.leave();
@@ -204,6 +216,28 @@ async function diff(studio: Studio): Promise<void> {
     `scrollTo(0, scrollY + document.querySelector(".tabs").getBoundingClientRect().top - 16)`,
   );
   await shoot(page, "diff");
+}
+
+/** The queue, with a task that waits for the answer to a ticket. */
+async function tasks(studio: Studio): Promise<void> {
+  const { id: session } = await leading(studio, 1);
+  const { post } = studio;
+  await post("/api/tasks", {
+    ...{ title: "Build the login form with validation", priority: 1, agent: "coder", session },
+    ...{ status: "in_progress", progress: 60 },
+  });
+  await post("/api/tasks", { title: "Choose the colour of the signs", agent: "docs", session });
+  const ticket = { type: "question", title: "Which green: the harbour's or the city's?" };
+  await post("/api/tickets", { ...ticket, task: "T-2" });
+  await post("/api/tasks/T-2", {
+    ...{ status: "blocked_awaiting_feedback", note: "Waits for the answer to TK-1." },
+  });
+  const part = { title: "Complete: Build the login form with validation", parent: "T-1", session };
+  await post("/api/tasks", { ...part, priority: 1, status: "partial", progress: 62 });
+  const { page } = await studio.open({ path: "#/tasks" });
+  await page.locator("[data-task]").nth(2).waitFor();
+  await page.getByRole("main").focus();
+  await shoot(page, "tasks", page.locator("main ul.panel"));
 }
 
 async function dark(studio: Studio): Promise<void> {

@@ -1,7 +1,7 @@
 /** The state of a session's page. It is read once, read again when an event makes it stale, and changed by the user's actions. */
 
 import type { TurnPoint, WindowPicture } from "plimsoll/api";
-import type { CompactionEndEvent, PlimsollEvent } from "plimsoll/events";
+import type { AnswerCutEvent, CompactionEndEvent, PlimsollEvent } from "plimsoll/events";
 import { type Gathering, gather } from "plimsoll/watch/gather";
 import { holdingWords } from "plimsoll/watch/holding-words";
 import { type Asking, oneAtATime } from "plimsoll/watch/one-at-a-time";
@@ -66,6 +66,8 @@ export class SessionState {
   run: Run | undefined = $state.raw();
   /** The result of the last action. */
   notice: ActionNotice | undefined = $state.raw();
+  /** The newest answer that stopped half-way, until the user closes the notice. */
+  cut: AnswerCutEvent | undefined = $state.raw();
   /** Name of the action that is running. */
   pending: string | undefined = $state.raw();
   /** Number of an edit of the compaction whose report the user asked for. */
@@ -197,6 +199,7 @@ export class SessionState {
 
   #take(event: PlimsollEvent): void {
     if (event.type === "session-forgotten") this.#leave(holdingWords({ sessions: 1, ...event }));
+    if (event.type === "answer-cut") this.cut = event;
     this.run = advance(this.run, event);
     this.#isOld(staleAfter(event));
   }

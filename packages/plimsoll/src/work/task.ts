@@ -49,6 +49,11 @@ const following: Readonly<Record<TaskStatus, readonly TaskStatus[]>> = {
   failed: ["pending", "in_progress"],
 };
 
+/** The statuses that may follow, without the status itself. */
+export function statusesAfter(from: TaskStatus): readonly TaskStatus[] {
+  return following[from];
+}
+
 export function mayFollow(from: TaskStatus, to: TaskStatus): boolean {
   return from === to || following[from].includes(to);
 }

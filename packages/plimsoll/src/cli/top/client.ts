@@ -5,6 +5,7 @@ import type {
   Listed,
   MessageDetails,
   SessionRow,
+  Ticket,
   WindowPicture,
 } from "../../message/api.ts";
 import type { Edit } from "../../message/edit.ts";
@@ -18,6 +19,8 @@ import type { Note } from "./state.ts";
 
 export interface TopClient {
   sessions(): Promise<Listed<SessionRow>>;
+  /** The first page of open tickets. */
+  openTickets(): Promise<Listed<Ticket>>;
   config(): Promise<ConfigAnswer>;
   window(session: string): Promise<WindowPicture>;
   edits(session: string): Promise<readonly Edit[]>;
@@ -49,6 +52,7 @@ export function createTopClient(place: Place): TopClient {
   const of = (session: string): string => `/api/sessions/${encodeURIComponent(session)}`;
   return {
     sessions: () => get(`/api/sessions?limit=${mostSessions}`),
+    openTickets: () => get("/api/tickets?status=open"),
     config: () => get("/api/config"),
     window: (session) => get(`${of(session)}/window`),
     edits: async (session) => (await get<Listed<Edit>>(`${of(session)}/edits`)).items,

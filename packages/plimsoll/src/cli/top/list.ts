@@ -6,6 +6,7 @@
 import { grouped } from "../../text/digits.ts";
 import type { Connection } from "../../watch/event-stream.ts";
 import { brief } from "../../watch/figures.ts";
+import { type OpenTickets, openTicketCount } from "../../watch/open-tickets.ts";
 import { keyOf, nameOf, type RowSettings, type RowState } from "../../watch/row-state.ts";
 import { fillBar } from "./bars.ts";
 import { cellsOf, clipped, leftIn, rightIn } from "./cells.ts";
@@ -48,11 +49,18 @@ export function totalsLine(state: TopState): Line {
       figure(sessions, rows.length === 1 ? "session" : "sessions"),
       ...(running === 0 ? [] : [figure(grouped(running), "running")]),
       figure(grouped(turns), turns === 1 ? "turn" : "turns"),
+      ...ticketFigure(state.tickets),
       figure(brief(tokens), "tokens in view"),
       ...(kept === 0 ? [] : [figure(brief(kept), "removed")]),
       ...(near === 0 ? [] : [[span(`${grouped(near)} warning`, "warning")]]),
     ]),
   ];
+}
+
+function ticketFigure(tickets: OpenTickets | undefined): readonly Line[] {
+  if (tickets === undefined || tickets.ids.size === 0) return [];
+  const what = tickets.ids.size === 1 ? "open ticket" : "open tickets";
+  return [[span(`${openTicketCount(tickets)} ${what}`, "warning")]];
 }
 
 function figure(count: string, of: string): Line {

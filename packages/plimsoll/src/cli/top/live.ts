@@ -4,9 +4,11 @@ import { errorMessage, PlimsollError } from "../../message/error.ts";
 import type { ContextBreakingUpdateEvent, PlimsollEvent } from "../../message/event.ts";
 import type { Connection } from "../../watch/event-stream.ts";
 import { oneAtATime } from "../../watch/one-at-a-time.ts";
+import { followOpenTickets } from "../../watch/open-tickets.ts";
 import { hideAfterMs, isLastPhase } from "../../watch/phase-words.ts";
 import { isListedEnd, type RowSettings, settingsOf } from "../../watch/row-state.ts";
 import { staleAfter } from "../../watch/stale.ts";
+import { isAboutWork } from "../../watch/work-words.ts";
 import type { TopClient } from "./client.ts";
 import { editSteps } from "./edits.ts";
 import { type Command, type Key, press } from "./keys.ts";
@@ -52,11 +54,17 @@ export function createLive({ start, client, quit }: LiveOptions): Live {
   };
   const reading = createReading(client, () => state, dispatch);
   const phases = createPhaseTimers(dispatch);
+  const tickets = followOpenTickets({
+    list: client.openTickets,
+    show: (open) => dispatch({ kind: "tickets", tickets: open }),
+  });
   const shown = (event: PlimsollEvent): void => {
     if (event.type === "settings-changed") {
       reading.configure();
       return;
     }
+    tickets.hear(event);
+    if (isAboutWork(event)) return;
     const known = state.rows.get(event.session);
     const isUnknown = known === undefined && event.type !== "session-start";
     dispatch({ kind: "event", event });
@@ -89,13 +97,17 @@ export function createLive({ start, client, quit }: LiveOptions): Live {
     link: (link) => {
       dispatch({ kind: "link", link });
       // The event stream is open, so no change after this read is missed.
-      if (link.kind === "live") reading.all();
+      if (link.kind === "live") {
+        reading.all();
+        tickets.read();
+      }
     },
     dispatch,
     close: () => {
       isClosed = true;
       gathering.close();
       phases.close();
+      tickets.close();
       listeners.clear();
     },
   };

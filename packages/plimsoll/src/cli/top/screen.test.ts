@@ -2,7 +2,11 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { tries } from "../../../test/harness/effort.ts";
 import type { SegmentKind, SessionRow, WindowPicture } from "../../message/api.ts";
-import type { CompactionPhase, ContextBreakingUpdateEvent } from "../../message/event.ts";
+import type {
+  AnswerCutEvent,
+  CompactionPhase,
+  ContextBreakingUpdateEvent,
+} from "../../message/event.ts";
 import { fillBar, pictureBar } from "./bars.ts";
 import { cellsOf } from "./cells.ts";
 import { type Line, plainText } from "./lines.ts";
@@ -133,6 +137,28 @@ describe("the screen", () => {
       "↑↓ select  c compact  u undo  p pin  ? help  q quit",
     ])
       expect(text).toContain(shown);
+  });
+
+  test("shows the number of open tickets, and an answer that was cut, with its session", () => {
+    const tickets = { ids: new Set(["TK-1", "TK-2"]), hasMore: false };
+    const counted = withNews(stateWith("builder"), { kind: "tickets", tickets });
+    const cut: AnswerCutEvent = {
+      type: "answer-cut",
+      session: "unknown",
+      at: 1,
+      turn: "t1",
+      end: "broken",
+      tokens: 40,
+      basis: "about 60 %, from one earlier answer",
+      outcome: "escalated",
+      ticket: "TK-2",
+    };
+    const text = textOf(screenLines(withNews(counted, { kind: "event", event: cut }), size));
+    expect(text).toContain("36 turns · 2 open tickets · 1,200 tokens in view");
+    expect(text).toContain(
+      "! An answer stopped because the stream broke. 40 tokens arrived: about",
+    );
+    expect(text).toContain("Ticket TK-2 asks a person what to do.");
   });
 
   test("tells two sessions of one agent apart, where there is room behind its name", () => {

@@ -2,10 +2,13 @@
 
 import type { Listed, SessionRow, WindowPicture, WindowUnit } from "../../message/api.ts";
 import type { PlimsollEvent } from "../../message/event.ts";
+import { cutWords } from "../../watch/cut-words.ts";
 import type { Connection } from "../../watch/event-stream.ts";
+import type { OpenTickets } from "../../watch/open-tickets.ts";
 import { isLastPhase } from "../../watch/phase-words.ts";
 import {
   listedRow,
+  nameOf,
   type RowSettings,
   type RowState,
   settle,
@@ -43,6 +46,8 @@ export interface TopState {
   readonly rows: ReadonlyMap<string, RowState>;
   /** True if the service has more sessions than it listed. */
   readonly hasMore: boolean;
+  /** Absent until they have been read. */
+  readonly tickets?: OpenTickets;
   readonly selected?: string;
   readonly looked?: Looked;
   readonly mode: Mode;
@@ -57,6 +62,7 @@ export type News =
   | { readonly kind: "settings"; readonly settings: RowSettings }
   | { readonly kind: "listed"; readonly list: Listed<SessionRow> }
   | { readonly kind: "event"; readonly event: PlimsollEvent }
+  | { readonly kind: "tickets"; readonly tickets: OpenTickets }
   | { readonly kind: "looked"; readonly looked: Looked }
   /** The session no longer exists in the service. */
   | { readonly kind: "gone"; readonly session: string }
@@ -92,8 +98,9 @@ export function withNews(state: TopState, news: News): TopState {
     case "listed":
       return listed(state, news.list);
     case "event":
-      if (news.event.type === "session-forgotten") return gone(state, news.event.session);
-      return withRow(state, news.event.session, (row) => heard(row, news.event, state.settings));
+      return happened(state, news.event);
+    case "tickets":
+      return { ...state, tickets: news.tickets };
     case "looked":
       return looked(state, news.looked);
     case "gone":
@@ -109,6 +116,17 @@ export function withNews(state: TopState, news: News): TopState {
     case "note":
       return { ...state, note: news.note };
   }
+}
+
+function happened(state: TopState, event: PlimsollEvent): TopState {
+  const { session } = event;
+  if (event.type === "session-forgotten") return gone(state, session);
+  if (event.type === "answer-cut") {
+    const row = state.rows.get(session)?.row;
+    const name = row === undefined ? "" : `${nameOf(row)}: `;
+    return { ...state, note: { tone: "refused", text: name + cutWords(event) } };
+  }
+  return withRow(state, session, (row) => heard(row, event, state.settings));
 }
 
 function linked(state: TopState, link: Connection): TopState {

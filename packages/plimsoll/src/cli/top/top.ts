@@ -3,6 +3,7 @@
 import { type Flags, loadSettings } from "../../config/config.ts";
 import { openDataFolder } from "../../config/data-folder.ts";
 import { PlimsollError } from "../../message/error.ts";
+import { openTicketsIn } from "../../watch/open-tickets.ts";
 import { settingsOf } from "../../watch/row-state.ts";
 import { findService } from "../console/running.ts";
 import { createTopClient, type TopClient } from "./client.ts";
@@ -51,10 +52,12 @@ async function frameOf(client: TopClient, start: TopState, columns: number): Pro
     config === undefined
       ? live
       : withNews(live, { kind: "settings", settings: settingsOf(config) });
-  const { selected } = known;
+  const tickets = openTicketsIn(await client.openTickets());
+  const counted = withNews(known, { kind: "tickets", tickets });
+  const { selected } = counted;
   const state =
     selected === undefined
-      ? known
-      : withNews(known, { kind: "looked", looked: await lookAt(client, selected) });
+      ? counted
+      : withNews(counted, { kind: "looked", looked: await lookAt(client, selected) });
   return onceLines(state, columns).map(plainText).join("\n").trimEnd();
 }

@@ -155,6 +155,7 @@ export const ticketRoutes = [
     about: "The tickets, newest first: `{ items, next? }`.",
     query: z.strictObject({
       status: z.enum(ticketStatuses).describe("Only tickets with this status.").optional(),
+      task: text(40, "Only tickets of this task.").optional(),
       limit,
       after: after("ticket"),
     }),

@@ -1,9 +1,9 @@
 /** Tasks and tickets as one caller sees them. The HTTP API, MCP, the command line and the library all use this. */
 
 import type { NewTask, Task, TaskReport, TaskStatus } from "../../work/task.ts";
-import type { NewTicket, Ticket, TicketStatus, TicketUpdate } from "../../work/ticket.ts";
+import type { NewTicket, Ticket, TicketUpdate } from "../../work/ticket.ts";
 import type { Asked, Question } from "./ask-people.ts";
-import type { ListWish, Tenant } from "./listing.ts";
+import type { ListWish, Tenant, TicketWish } from "./listing.ts";
 import type { Tasks } from "./tasks.ts";
 import type { Tickets } from "./tickets.ts";
 
@@ -18,7 +18,7 @@ export interface TaskList {
 export interface TicketList {
   create(wanted: NewTicket): Promise<Ticket>;
   /** Newest first. */
-  list(wish?: ListWish<TicketStatus>): Promise<readonly Ticket[]>;
+  list(wish?: TicketWish): Promise<readonly Ticket[]>;
   get(id: string): Promise<Ticket>;
   update(id: string, update: TicketUpdate): Promise<Ticket>;
   /** An answer to a question resolves it. `by` is `user` or the name of an agent. */

@@ -4,6 +4,7 @@ import { PlimsollError } from "../../message/error.ts";
 import type { OwnedItem, Store, WorkItems, WorkKind } from "../../store/store.ts";
 import { numberOf, readId } from "../../work/number.ts";
 import { type TaskStatus, taskStatuses } from "../../work/task.ts";
+import type { TicketStatus } from "../../work/ticket.ts";
 
 /** Who asks. Undefined is the owner, who may see and change the items of all tenants. */
 export type Tenant = string | undefined;
@@ -19,6 +20,12 @@ export interface ListWish<Status> {
 
 export interface Listing<Status> extends ListWish<Status> {
   readonly tenant: Tenant;
+}
+
+/** Which tickets a caller wants to see. */
+export interface TicketWish extends ListWish<TicketStatus> {
+  /** Only tickets of this task. */
+  readonly task?: string | undefined;
 }
 
 /** Contract: rejects with NOT_FOUND if there is no such item, if it was deleted, or if it belongs to another tenant. */
@@ -50,11 +57,12 @@ export async function listItems<K extends WorkKind>(
   store: Pick<Store, "workItems">,
   kind: K,
   { tenant, status, after, limit = usualLimit }: Listing<WorkItems[K]["status"]>,
+  isWanted: (item: WorkItems[K]) => boolean = () => true,
 ): Promise<readonly WorkItems[K][]> {
   const found: WorkItems[K][] = [];
   if (limit === 0) return found;
   for await (const item of itemsFrom(store, kind, { tenant, after })) {
-    if (status === undefined || item.status === status) found.push(item);
+    if ((status === undefined || item.status === status) && isWanted(item)) found.push(item);
     if (found.length >= limit) break;
   }
   return found;

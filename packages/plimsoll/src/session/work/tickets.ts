@@ -10,18 +10,17 @@ import {
   type NewTicket,
   newTicket,
   type Ticket,
-  type TicketStatus,
   type TicketUpdate,
   ticketTypes,
 } from "../../work/ticket.ts";
 import type { Items } from "./change-items.ts";
-import { type Listing, listItems, type Tenant } from "./listing.ts";
+import { listItems, type Tenant, type TicketWish } from "./listing.ts";
 import type { Tasks } from "./tasks.ts";
 
 export interface Tickets {
   create(tenant: string, wanted: NewTicket): Promise<Ticket>;
   /** Newest first. */
-  list(listing: Listing<TicketStatus>): Promise<readonly Ticket[]>;
+  list(listing: TicketWish & { readonly tenant: Tenant }): Promise<readonly Ticket[]>;
   get(tenant: Tenant, id: string): Promise<Ticket>;
   update(tenant: Tenant, id: string, update: TicketUpdate): Promise<Ticket>;
   answer(tenant: Tenant, id: string, answer: { text: string; by: string }): Promise<Ticket>;
@@ -36,7 +35,11 @@ export function ticketsOver(
 ): Tickets {
   return {
     get: async (tenant, id) => (await items.get(tenant, id)).item,
-    list: (listing) => listItems(store, "ticket", listing),
+    list: async ({ task, ...listing }) => {
+      if (task === undefined) return listItems(store, "ticket", listing);
+      const { id } = await tasks.get(listing.tenant, task);
+      return listItems(store, "ticket", listing, (ticket) => ticket.task === id);
+    },
     create: async (tenant, wanted) => {
       const { task, assignee } = wanted;
       const checked: NewTicket = {

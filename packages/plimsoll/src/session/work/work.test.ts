@@ -243,6 +243,22 @@ describe("a list", () => {
     expect(await refusal(tasks.list({ after: "x" }))).toBe('"x" is not the id of a task.');
   });
 
+  test("has the tickets of one task, if the caller may see the task", async () => {
+    const engine = await oneEngine();
+    const { tasks, tickets } = asker(engine);
+    for (const title of ["Grease the crane", "Paint the crane"]) await tasks.create({ title });
+    for (const task of ["T-1", "T-2", "T-1", undefined])
+      await tickets.create({ type: "issue", title: "Rust", task });
+    await tickets.resolve("TK-3");
+    const of = async (wish: Parameters<typeof tickets.list>[0]): Promise<readonly string[]> =>
+      (await tickets.list(wish)).map(({ id }) => id);
+    expect(await of({ task: "t-1" })).toEqual(["TK-3", "TK-1"]);
+    expect(await of({ task: "T-1", status: "open" })).toEqual(["TK-1"]);
+    expect(await of({ task: "T-1", after: "TK-3" })).toEqual(["TK-1"]);
+    const { tickets: others } = engine.work.of({ tenant: "bob", isOwner: false });
+    expect(await refusal(others.list({ task: "T-1" }))).toContain('There is no task "T-1".');
+  });
+
   test("has full pages although some tickets were deleted", async () => {
     const { tickets } = asker(await oneEngine());
     for (let number = 1; number <= 6; number++)
