@@ -20,7 +20,7 @@ import { providersAt } from "../harness/wires.ts";
 
 const PROGRAM = fileURLToPath(new URL("../../bin/plimsoll.mjs", import.meta.url));
 const MODEL = "claude-sonnet-4-6";
-const LIMIT_MS = 120_000;
+const LIMIT_MS = 60_000;
 const ANSWER = "Oxide red, as the last time.";
 const TOKEN = "ask-agent-owner-token-0123456789-0123456789ab";
 
@@ -81,7 +81,14 @@ const upstream = await startUpstream({
     return make?.(JSON.stringify(body["messages"])) ?? reply(text("Done."));
   },
 });
-writeFileSync(join(data, "config.yaml"), JSON.stringify({ providers: providersAt(upstream.url) }));
+writeFileSync(
+  join(data, "config.yaml"),
+  JSON.stringify({
+    providers: providersAt(upstream.url),
+    // The scripted model does not search for tools.
+    agent: { tool_deferral_threshold: 1 },
+  }),
+);
 const server = {
   command: process.execPath,
   args: [PROGRAM, "mcp"],
@@ -128,17 +135,17 @@ for (const stream of [agent.stdout, agent.stderr])
 const ended = new Promise<number | null>((resolve) => agent.once("exit", resolve));
 const browser = await startBrowser();
 try {
-  const { port } = await eventually(LIMIT_MS, "the service", async () => {
+  const { url } = await eventually(LIMIT_MS, "the service", async () => {
     try {
       return JSON.parse(readFileSync(join(data, "service.json"), "utf8")) as {
-        readonly port: number;
+        readonly url: string;
       };
     } catch {
       return undefined;
     }
   });
   const { page, trouble } = await browser.open({
-    url: `http://127.0.0.1:${port}`,
+    url,
     token: TOKEN,
     path: "#/tickets",
   });
@@ -163,6 +170,9 @@ try {
   ];
   for (const sentence of wrong) say(sentence);
   if (wrong.length > 0) process.exitCode = 1;
+} catch (error) {
+  say(`${output.slice(-3000)}\n${upstream.requests.length} requests`);
+  throw error;
 } finally {
   agent.kill("SIGTERM");
   await browser.close();

@@ -262,3 +262,19 @@ test("a check that fails leaves the follow-up failed, with what the command said
     followUp: { status: "failed", note: expect.stringContaining("field 3 is missing") },
   });
 });
+
+test("below half, with nothing left to take out, a person gets a ticket", async () => {
+  const model = { contextWindow: 8000, contextWindowBufferTokens: 100 };
+  const config = { providers: { anthropic: { models: { "claude-small": model } } } };
+  const { engine } = await open(config);
+  const session = await engine.session({ agent: "coder" });
+  const text = "The hull needs paint, rope and tar before the spring tide comes. ".repeat(420);
+  await session.append({ role: "user", parts: [{ kind: "text", text }] });
+  await session.prepare({ target: "anthropic/claude-small", wire, maxOutputTokens: 1024 });
+  const cut = streamOf(wire, fenced(first), "broken");
+  expect(await session.streamed(cut, { estimate: 100_000 })).toMatchObject({
+    kind: "escalated",
+    task: { status: "in_progress" },
+    ticket: { id: "TK-1", type: "investigation", assignee: "user", task: "T-1" },
+  });
+});
