@@ -5,6 +5,7 @@
  */
 
 import { sameScale, shownTokens } from "../../budget/token-scale.ts";
+import { withPlaces } from "../../compact/strategies/file-calls.ts";
 import { takesUnknown } from "../../compact/units/fixed-units.ts";
 import { type KeptHandover, keepHandover, withHandover } from "../../compact/units/handover.ts";
 import { movableTokens } from "../../compact/units/movable-units.ts";
@@ -124,7 +125,8 @@ async function proposalsOf(
   const wanted = await (strategy.keepsTime === true
     ? work
     : withTimeout(work, proposalTimeoutMs, tooSlow));
-  return withHandover(allowedOf(strategy, conversation, wanted), handover);
+  const allowed = withPlaces(conversation, allowedOf(strategy, conversation, wanted));
+  return withHandover(allowed, handover);
 }
 
 /** Only a fresh start may write a handover anew. */
