@@ -182,6 +182,7 @@ const chapters = {
     [[{ messages: 12, tokens: 3400, handle }], [{ messages: 1, tokens: 900, handle: "" }]],
   ],
   handoverOpening: ["How every handover begins", []],
+  resumingOpening: ["How every handover begins with `texts: documents`"],
   handover: [
     "At the start of a fresh conversation, before the summary",
     [[undefined], ["ship-17"]],

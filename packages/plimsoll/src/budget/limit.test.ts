@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { findModel } from "./catalogue.ts";
-import { resolveLimit } from "./limit.ts";
+import { narrowLimit, resolveLimit } from "./limit.ts";
 
 const unknown = findModel("acme", "rocket-1");
 
@@ -93,5 +93,24 @@ describe("the limit", () => {
         );
       }),
     );
+  });
+});
+
+describe("a smaller window that the provider names", () => {
+  const model = { contextWindow: 64_000, contextWindowBufferTokens: 8_192, maxOutputTokens: 1_000 };
+
+  it("leaves a configured buffer as it is with strict_limit", () => {
+    const limit = resolveLimit({ model, facts: unknown, isStrict: true });
+    expect(narrowLimit(limit, 16_000, "named")).toMatchObject({ buffer: 8_192, limit: 6_808 });
+  });
+
+  it.each([
+    ["without strict_limit", { model, facts: unknown }],
+    [
+      "if nobody configured it",
+      { model: { contextWindow: 64_000 }, facts: unknown, isStrict: true },
+    ],
+  ])("makes the buffer smaller %s", (_, input) => {
+    expect(narrowLimit(resolveLimit(input), 16_000, "named").buffer).toBe(2_000);
   });
 });

@@ -31,6 +31,8 @@ export interface Limit {
    */
   readonly named: number;
   readonly buffer: number;
+  /** The buffer stays as configured, also in a smaller window. */
+  readonly keepsBuffer?: true;
   /** The maximum answer length that the client, the configuration or the catalogue states. */
   readonly maxOutput: number;
   /** The longest answer that the model can give. Undefined if neither its configuration nor the catalogue states it. */
@@ -52,18 +54,8 @@ const defaultBufferTokens = 8_192;
 
 export function resolveLimit(input: LimitInput): Limit {
   const { model, provider, defaults, facts } = input;
-  const window =
-    model?.contextWindow ??
-    provider?.contextWindow ??
-    // The catalogue knows better than a figure that is meant for every model.
-    (facts.known ? undefined : defaults?.contextWindow) ??
-    facts.contextWindow;
-  const buffer =
-    model?.contextWindowBufferTokens ??
-    provider?.contextWindowBufferTokens ??
-    defaults?.contextWindowBufferTokens ??
-    // In a small window, the default buffer would leave no room for anything else.
-    Math.min(defaultBufferTokens, Math.floor(window / 8));
+  const window = windowOf(input);
+  const buffer = bufferOf(input, window);
   const configured =
     model?.maxOutputTokens ?? provider?.maxOutputTokens ?? defaults?.maxOutputTokens;
   const isStated = facts.known && input.isStrict !== true;
@@ -77,14 +69,37 @@ export function resolveLimit(input: LimitInput): Limit {
   return {
     window,
     named: source === "fallback" ? Number.POSITIVE_INFINITY : window,
-    buffer,
+    ...buffer,
     maxOutput,
     ...(longest === undefined ? {} : { longest }),
     reserve,
-    limit: Math.max(0, window - buffer - reserve),
+    limit: Math.max(0, window - buffer.buffer - reserve),
     windowSource: source,
     ...(input.priceStep === undefined ? {} : { priceStep: input.priceStep }),
   };
+}
+
+function bufferOf(
+  { model, provider, defaults, isStrict }: LimitInput,
+  window: number,
+): Pick<Limit, "buffer" | "keepsBuffer"> {
+  const own =
+    model?.contextWindowBufferTokens ??
+    provider?.contextWindowBufferTokens ??
+    defaults?.contextWindowBufferTokens;
+  // In a small window, the default buffer would leave no room for anything else.
+  const buffer = own ?? Math.min(defaultBufferTokens, Math.floor(window / 8));
+  return isStrict === true && own !== undefined ? { buffer, keepsBuffer: true } : { buffer };
+}
+
+function windowOf({ model, provider, defaults, facts }: LimitInput): number {
+  return (
+    model?.contextWindow ??
+    provider?.contextWindow ??
+    // The catalogue knows better than a figure that is meant for every model.
+    (facts.known ? undefined : defaults?.contextWindow) ??
+    facts.contextWindow
+  );
 }
 
 /** A length that the configuration names for every model says nothing about this one. */
@@ -130,10 +145,11 @@ export function windowFor(rest: number, maxOutput: number): number {
 
 /**
  * The limit for a smaller window. Either the provider stated this window, or it refused a request of about that size. The buffer
- * shrinks too, because it was meant for a larger window.
+ * shrinks too, because it was meant for a larger window, unless it is to stay as configured.
  */
 export function narrowLimit(limit: Limit, window: number, by: "named" | "refused"): Limit {
-  const buffer = Math.min(limit.buffer, Math.floor(window / 8));
+  const most = limit.keepsBuffer === true ? limit.buffer : Math.floor(window / 8);
+  const buffer = Math.min(limit.buffer, most);
   const reserve = Math.min(limit.reserve, reserveOf(limit.maxOutput, window));
   const rest = Math.max(0, window - buffer - reserve);
   const named = by === "named" ? window : limit.named;

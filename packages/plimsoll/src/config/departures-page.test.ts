@@ -148,6 +148,7 @@ const seen: Readonly<Record<string, readonly (readonly [file: string, title: str
       "src/budget/limit.test.ts",
       "contextWindowBufferTokens … 8,192 is subtracted as it is if the configuration names it, also from a small window",
     ],
+    ["src/budget/limit.test.ts", "leaves a configured buffer as it is with strict_limit"],
   ],
   "`bufferTokens` always subtracted": [
     [

@@ -140,6 +140,8 @@ export interface Strategy {
     conversation: VisibleConversation,
     goal: Goal,
   ) => { readonly from: number; readonly to: number } | undefined;
+  /** The strategy writes a new handover. Every other strategy leaves the handover of a fresh start as it is. */
+  readonly writesHandover?: true;
   /** The strategy enforces its own time limit, so its caller sets none. It may have to wait before it can start. */
   readonly keepsTime?: true;
   propose(

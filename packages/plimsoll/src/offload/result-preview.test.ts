@@ -180,6 +180,7 @@ describe("the mode", () => {
     ["code is read", { hasModel: true, text: code }, "read-grep"],
     ["without a model it is read", {}, "read-grep"],
     ["what cannot be read shows its ends", { canRead: false }, "truncate"],
+    ["also if reading is configured", { mode: "read-grep", canRead: false }, "truncate"],
     ["prose too, without a model", { canRead: false, text: prose }, "truncate"],
     ["data too, with a model", { canRead: false, hasModel: true, text: data }, "truncate"],
   ])("%s", (_, choice, mode) => {

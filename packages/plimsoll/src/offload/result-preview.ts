@@ -26,6 +26,8 @@ export interface ModeChoice {
 
 export function chooseMode(choice: ModeChoice): Exclude<OutputMode, "auto"> {
   const { mode, text, canRead, hasModel } = choice;
+  // A reference alone would tell a model nothing that cannot read what is behind it.
+  if (mode === "read-grep" && !canRead) return "truncate";
   if (mode !== "auto") return mode;
   if (hasModel && isReading(text)) return "full-chunked";
   return canRead ? "read-grep" : "truncate";

@@ -10,6 +10,7 @@ import type { RestorePoint } from "../../session/log/checkpoints.ts";
 import type { Forked, ForkPoint } from "../../session/steer/fork.ts";
 import type { Compacted, Steered, Steering } from "../../session/steer/steer.ts";
 import { harmlessJson } from "../../text/unseen.ts";
+import { compactedWords } from "../../watch/compacted-words.ts";
 import { askRunning } from "../console/ask-running.ts";
 import { chooseSession, withStore } from "../console/open-store.ts";
 import { withProgress } from "../console/progress.ts";
@@ -72,13 +73,13 @@ export async function runCompactSession(
     ...(budget === undefined ? {} : { budget }),
     ...(branch === undefined ? {} : { branch }),
   };
-  report(
-    await steer(id, flags, {
-      action: "compact",
-      payload,
-      directly: (steering, session) => steering.compact(session, payload),
-    }),
-  );
+  const done = await steer(id, flags, {
+    action: "compact",
+    payload,
+    directly: (steering, session) => steering.compact(session, payload),
+  });
+  if (done !== undefined) console.log(compactedWords(done));
+  report(done);
 }
 
 /** Reads the point that the user typed: cp_7 is a checkpoint, 7 is an edit, and anything else is a time. */

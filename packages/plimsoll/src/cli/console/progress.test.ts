@@ -225,6 +225,16 @@ describe("on a screen", () => {
 describe("a command that has to wait for a service", () => {
   const folder = mkdtempSync(join(tmpdir(), "plimsoll-progress-"));
   const words = ["compact", "ses_slow", "--data", folder];
+  const done = {
+    tokens: 1200,
+    limit: 9000,
+    edits: [7],
+    tokensBefore: 4120,
+    tokensAfter: 1200,
+    messagesBefore: 42,
+    messagesAfter: 17,
+    strategies: ["excerpt"],
+  };
   let service: Server;
   /** Makes the service answer. */
   let answer: () => void = () => undefined;
@@ -255,7 +265,7 @@ describe("a command that has to wait for a service", () => {
     service = createServer((request, response) => {
       const reply = (value: unknown): void => void response.end(JSON.stringify(value));
       if (request.url === "/healthz") return reply({ status: "ok" });
-      answer = () => reply({ tokens: 1200, limit: 9000, edits: [7] });
+      answer = () => reply(done);
       service.emit("asked");
     });
     service.listen(0, "127.0.0.1");
@@ -276,7 +286,10 @@ describe("a command that has to wait for a service", () => {
     answer();
     expect((await terminal.exited).code).toBe(0);
     const lines = (await terminal.shows("Done: ")).filter((line) => line !== "");
-    expect(lines).toEqual([expect.stringMatching(/^Done: the window holds 1200 tokens/)]);
+    expect(lines).toEqual([
+      "Compacted: 4,120 → 1,200 tokens, 42 → 17 messages, by excerpt.",
+      expect.stringMatching(/^Done: the window holds 1200 tokens/),
+    ]);
   });
 
   test("takes its bar away when it is broken off, and dies of it", async () => {
@@ -302,7 +315,7 @@ describe("a command that has to wait for a service", () => {
     await longEnough();
     answer();
     const { stdout, stderr } = await ran;
-    expect(stdout).toMatch(/^Done: [^\n]+\n$/);
+    expect(stdout).toMatch(/^Compacted: [^\n]+\nDone: [^\n]+\n$/);
     expect(stderr).toBe("");
   });
 });

@@ -19,7 +19,13 @@ import { markTexts } from "../../text/for-models.ts";
 import { fixedUnits } from "../units/fixed-units.ts";
 import { noticeTokens, sharedNotice } from "../units/notices.ts";
 import { unmarked, writesMarks } from "../units/same-line-marks.ts";
-import { type FileCall, mentionedFiles, mentionedLines, readCalls } from "./file-calls.ts";
+import {
+  type FileCall,
+  mentionedFiles,
+  mentionedLines,
+  placeOfResult,
+  readCalls,
+} from "./file-calls.ts";
 import { type LinedText, type RepeatedRun, repeatedRuns } from "./repeated-lines.ts";
 
 const reason = "The same content appears again further down.";
@@ -175,7 +181,6 @@ function inResult(
   part: number,
   call: FileCall | undefined,
 ): readonly Found[] {
-  const place = call?.kind === "read" ? "read-tool" : "no-file-read";
   return content.flatMap((shown, inner): readonly Found[] => {
     if (shown.kind !== "text") return [];
     const before = source?.kind === "tool-result" ? source.content[inner] : undefined;
@@ -186,7 +191,7 @@ function inResult(
         part,
         inner,
         files,
-        place: call?.kind === "alter" ? "alter-tool" : place,
+        place: placeOfResult(call),
         now: shown.text,
         whole,
       },

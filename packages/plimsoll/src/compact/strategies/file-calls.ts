@@ -1,7 +1,9 @@
 /** Guesses which files a call reads or writes, and writes the path of each file in one way. The guess only affects compaction. */
 
+import type { EditPlace } from "../../message/edit.ts";
 import { type JsonObject, parseObject } from "../../message/json.ts";
 import type { Message, Part, ToolCallPart } from "../../message/message.ts";
+import type { Proposal, VisibleConversation } from "../../message/strategy.ts";
 
 export interface FileCall {
   /** alter: the call changes the file, and the call or its result shows the new content. */
@@ -56,6 +58,28 @@ export function readCalls(messages: readonly Message[]): ReadonlyMap<Part, FileC
     if (call !== undefined) calls.set(part, call);
   }
   return calls;
+}
+
+/** What an edit of the result of this call touches. */
+export function placeOfResult(call: FileCall | undefined): EditPlace {
+  if (call?.kind === "read") return "read-tool";
+  return call?.kind === "alter" ? "alter-tool" : "no-file-read";
+}
+
+/** Says of each edited result whether it is that of reading or changing a file. Strategies need not look at the calls for that. */
+export function withPlaces(
+  { messages }: VisibleConversation,
+  proposals: readonly Proposal[],
+): readonly Proposal[] {
+  const isOfResult = (proposal: Proposal): boolean =>
+    proposal.kind === "replace" && proposal.place === "no-file-read";
+  if (!proposals.some(isOfResult)) return proposals;
+  const calls = readCalls(messages.map(({ message }) => message));
+  return proposals.map((proposal) => {
+    if (proposal.kind !== "replace" || proposal.place !== "no-file-read") return proposal;
+    const part = messages[proposal.message]?.message.parts[proposal.part];
+    return { ...proposal, place: placeOfResult(part && calls.get(part)) };
+  });
 }
 
 function fileCall({ name, input }: ToolCallPart, root: string | undefined): FileCall {

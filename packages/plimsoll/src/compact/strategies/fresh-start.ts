@@ -31,6 +31,7 @@ export function freshStart(settings: FreshStartSettings, count: CountTokens): St
   return {
     name: "fresh_start",
     isLastResort: true,
+    writesHandover: true,
     propose: (conversation, goal) => {
       const { others, important } = movableUnits(conversation);
       const protectedly = handover(conversation, new Set(others), settings, count);

@@ -38,6 +38,12 @@ export function unitTokens({ units, messages }: VisibleConversation, index: numb
  */
 const textShare = 0.5;
 
+/** The tokens of everything that a strategy may remove, without Plimsoll's own text. */
+export function movableTokens(conversation: VisibleConversation): number {
+  const { others, important } = movableUnits(conversation);
+  return [...others, ...important].reduce((sum, index) => sum + unitTokens(conversation, index), 0);
+}
+
 /**
  * Maximum number of tokens for a summary. If the messages that must stay nearly fill the window, the summary has to be short too.
  */
@@ -46,11 +52,7 @@ export function roomForText(
   { limitTokens }: Pick<Goal, "limitTokens">,
   count: CountTokens,
 ): number {
-  const { others, important } = movableUnits(conversation);
-  const movable = [...others, ...important].reduce(
-    (sum, index) => sum + unitTokens(conversation, index),
-    count(conversation.summary ?? ""),
-  );
+  const movable = movableTokens(conversation) + count(conversation.summary ?? "");
   const room = limitTokens - (conversation.tokens - movable);
   return Math.max(0, Math.floor(room * textShare) - noticeTokens);
 }

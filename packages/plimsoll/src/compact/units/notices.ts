@@ -2,6 +2,7 @@
 
 import type { Proposal, VisibleConversation, VisibleMessage } from "../../message/strategy.ts";
 import { markTexts, shortenedNotice } from "../../text/for-models.ts";
+import { splitSummary } from "./handover.ts";
 import { headLength } from "./head.ts";
 import { isBetweenAnswers } from "./ranges.ts";
 import type { TruncationRange } from "./truncation-range.ts";
@@ -52,11 +53,12 @@ export function sharedNotice(
  * and those of older versions, come after them.
  */
 export function summaryBody(summary: string | undefined): string | undefined {
-  const body = (summary ?? "")
+  const { rest, handover } = splitSummary(summary ?? "");
+  const later = rest
     .replace(/^\[Plimsoll:[^\n]*[^\]\n]\n([\s\S]*)\]$/, "$1")
     .replace(/^\[Plimsoll:[^\n]*\]\n?/, "")
-    .replace(/^(?:Handover\.|Resuming from overflow:)[^\n]*\n?/, "")
-    .trim();
+    .replace(/^(?:Handover\.|Resuming from overflow:)[^\n]*\n?/, "");
+  const body = [handover.replace(/^[^\n]*\n?/, ""), later].join("\n").trim();
   return body === "" ? undefined : body;
 }
 

@@ -6,7 +6,7 @@ import type { TruncateSettings } from "../../compact/strategies/truncate.ts";
 import type { Edit } from "../../message/edit.ts";
 import type { Sign } from "../../message/handle.ts";
 import type { Receipt } from "../../message/receipt.ts";
-import type { Goal, OwnEffects, Strategy } from "../../message/strategy.ts";
+import type { CountTokens, Goal, OwnEffects, Strategy } from "../../message/strategy.ts";
 import type { PriorityArea } from "../../message/unit.ts";
 import type { ArchiveRecord, ClientSpelling, Store } from "../../store/store.ts";
 import type { Draft, Sized } from "../draft/draft.ts";
@@ -34,6 +34,7 @@ export interface CompactionWorld extends Validator {
   readonly makeReceipt?: (work: ReceiptWork) => Promise<Receipt>;
   /** Loads the data that `count` needs, so that the same text gets the same count in every process, at any time. */
   readonly prepareCount: () => Promise<void>;
+  readonly count: CountTokens;
   /** Notifies observers of the progress. Absent if nothing is recorded. */
   readonly watch?: WatchPhases | undefined;
   /** Aborted when Plimsoll shuts down, which stops running compactions. */

@@ -4,8 +4,9 @@
  * after everything else that can be removed is gone. The model then reads the parts of the result that it needs.
  */
 
+import { placeOfResult, readCalls } from "../../compact/strategies/file-calls.ts";
 import { arrivalBytesOf } from "../../config/levels.ts";
-import type { NewEdit } from "../../message/edit.ts";
+import type { EditPlace, NewEdit } from "../../message/edit.ts";
 import { describeResult } from "../../offload/reference-text.ts";
 import type { ArchiveRecord } from "../../store/store.ts";
 import { type Draft, offerIn, type Sized } from "../draft/draft.ts";
@@ -20,6 +21,7 @@ import { reportDegraded } from "../log/report.ts";
 import { editMakingFor, makeEdits } from "./edits-from-proposals.ts";
 import type { FitWorld } from "./last-resort.ts";
 import {
+  callOf,
   type OversizedResult,
   oversizedResults,
   resultsInTheWay,
@@ -108,7 +110,7 @@ async function editsFor(
       message,
       part,
       inner,
-      place: "no-file-read",
+      place: placeOf(draft, result.callId),
       reason,
       handle: "own",
       textFor: ({ handle }) => {
@@ -132,6 +134,12 @@ async function editsFor(
     return { ...edit, tokensAfter: world.count(text) };
   });
   return { edits: sized, archive };
+}
+
+function placeOf(draft: Draft, callId: string): EditPlace {
+  const call = callOf(draft, callId);
+  if (call === undefined) return placeOfResult(undefined);
+  return placeOfResult(readCalls([{ role: "assistant", parts: [call] }]).get(call));
 }
 
 /** Proposes all edits together. If the result is invalid, tries them one by one and leaves out those that cause a fault. */

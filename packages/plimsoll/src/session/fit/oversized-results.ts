@@ -5,7 +5,7 @@
 
 import { inProviderTokens, scaleBy, type TokenScale } from "../../budget/token-scale.ts";
 import { arrivalBytesOf } from "../../config/levels.ts";
-import type { Message, Part } from "../../message/message.ts";
+import type { Message, Part, ToolCallPart } from "../../message/message.ts";
 import { utf8Bytes } from "../../offload/reference-text.ts";
 import { parseJson } from "../../wire/format/slices.ts";
 import type { Draft, Sized } from "../draft/draft.ts";
@@ -187,13 +187,17 @@ const referenceTokens = 160;
  */
 const callsLookedAt = 64;
 
-export function toolOf({ path, wire, log }: Draft, callId: string): string | undefined {
+export function toolOf(draft: Draft, callId: string): string | undefined {
+  return callOf(draft, callId)?.name;
+}
+
+export function callOf({ path, wire, log }: Draft, callId: string): ToolCallPart | undefined {
   const from = startOfNew({ path, log });
   for (let index = from - 1; index >= Math.max(0, from - callsLookedAt); index--) {
     const call = messageAt({ path, wire }, index)?.parts.find(
       (part) => part.kind === "tool-call" && part.id === callId,
     );
-    if (call?.kind === "tool-call") return call.name;
+    if (call?.kind === "tool-call") return call;
   }
   return undefined;
 }

@@ -10,6 +10,7 @@ import { readActs } from "../../compact/story/acts.ts";
 import { checkStory, type StoryGateTask } from "../../compact/story/gate.ts";
 import { nothingQuoted, storyOf } from "../../compact/story/story.ts";
 import { storyQuestion } from "../../compact/summary/prompt.ts";
+import { splitSummary } from "../../compact/units/handover.ts";
 import { headLength } from "../../compact/units/head.ts";
 import { summaryBody } from "../../compact/units/notices.ts";
 import type { CountTokens, VisibleConversation } from "../../message/strategy.ts";
@@ -143,7 +144,9 @@ async function storyTask(
     count: world.count,
   });
   const evidence = readEvidence(messages);
-  return { old, source, evidence, skeleton, earlier: summaryBody(summary), maxTokens, chain };
+  // The handover of a fresh start stays beside the story.
+  const earlier = summaryBody(splitSummary(summary ?? "").rest);
+  return { old, source, evidence, skeleton, earlier, maxTokens, chain };
 }
 
 /** The story without a model, as if the view no longer showed the oldest messages. */

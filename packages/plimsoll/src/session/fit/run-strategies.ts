@@ -5,7 +5,10 @@
  */
 
 import { sameScale, shownTokens } from "../../budget/token-scale.ts";
+import { withPlaces } from "../../compact/strategies/file-calls.ts";
 import { takesUnknown } from "../../compact/units/fixed-units.ts";
+import { type KeptHandover, keepHandover, withHandover } from "../../compact/units/handover.ts";
+import { movableTokens } from "../../compact/units/movable-units.ts";
 import { marksMended, withTrueMarks, writesMarks } from "../../compact/units/same-line-marks.ts";
 import { type NewEdit, warning } from "../../message/edit.ts";
 import { errorMessage } from "../../message/error.ts";
@@ -90,11 +93,7 @@ async function tryStrategy(
   try {
     const input = await readVisible(world, draft, state.sized);
     await announce(strategy, state, input);
-    const work = strategy.propose(input.conversation, goal);
-    const wanted = await (strategy.keepsTime === true
-      ? work
-      : withTimeout(work, proposalTimeoutMs, tooSlow));
-    const proposals = allowedOf(strategy, input.conversation, wanted);
+    const proposals = await proposalsOf(world, strategy, input, goal);
     if (proposals.length === 0) return state;
     proposed = await withProposals(world, task, state, { strategy, proposals, ...input });
   } catch (error) {
@@ -113,6 +112,35 @@ async function tryStrategy(
         ? { ...proposed.compaction, failures: [...state.failures, proposed.reason] }
         : failed(proposed.reason);
   }
+}
+
+async function proposalsOf(
+  world: Pick<CompactionWorld, "count">,
+  strategy: Strategy,
+  input: StrategyInput,
+  goal: Goal,
+): Promise<readonly Proposal[]> {
+  const { conversation, handover } = beforeHandover(world, strategy, input, goal);
+  const work = strategy.propose(conversation, goal);
+  const wanted = await (strategy.keepsTime === true
+    ? work
+    : withTimeout(work, proposalTimeoutMs, tooSlow));
+  const allowed = withPlaces(conversation, allowedOf(strategy, conversation, wanted));
+  return withHandover(allowed, handover);
+}
+
+/** Only a fresh start may write a handover anew. */
+function beforeHandover(
+  { count }: Pick<CompactionWorld, "count">,
+  { writesHandover }: Strategy,
+  { conversation }: StrategyInput,
+  goal: Goal,
+): KeptHandover {
+  if (writesHandover === true) return { conversation, handover: "" };
+  return keepHandover(conversation, goal, {
+    count,
+    movableTokens: movableTokens(conversation),
+  });
 }
 
 function allowedOf(
