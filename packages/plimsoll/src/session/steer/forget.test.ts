@@ -18,7 +18,7 @@ afterEach(async () => {
 
 function folder(): string {
   const data = mkdtempSync(join(tmpdir(), "plimsoll-forget-"));
-  closing.push(() => rmSync(data, { recursive: true }));
+  closing.push(() => rmSync(data, { recursive: true, maxRetries: 5 }));
   return data;
 }
 
