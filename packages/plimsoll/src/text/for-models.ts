@@ -447,11 +447,11 @@ export function continueAnswer({
   readonly path: string | undefined;
 }): string {
   const where = path === undefined ? "" : ` It is also saved in ${path}.`;
-  return `[Plimsoll: your last answer was cut off (${basis} had arrived). This is the part that arrived, between the two lines.${where}]\n-----\n${part}\n-----\n[Plimsoll: continue exactly where it ends. Write only what is missing, in one code block, and repeat nothing.]`;
+  return `[Plimsoll: your last answer was cut off. Between the two lines is the part that arrived (${basis}).${where}]\n-----\n${part}\n-----\n[Plimsoll: continue exactly where it ends. Write only what is missing, in one code block, and repeat nothing.]`;
 }
 
 export const answerAgain =
-  "[Plimsoll: your last answer was cut off, and little of it had arrived. Older content has left the conversation since then, so there is room now. Give the whole answer again.]";
+  "[Plimsoll: your last answer was cut off, and little of it had arrived. Give the whole answer again.]";
 
 /** The note with which a request says where the beginning of the last answer is. */
 export function partialNote({
@@ -461,7 +461,7 @@ export function partialNote({
   readonly path: string;
   readonly basis: string;
 }): string {
-  return `[Plimsoll: your last answer was cut off (${basis} had arrived). This part is saved in ${path}. Read it and complete it; do not begin again.]`;
+  return `[Plimsoll: your last answer was cut off. The part that arrived (${basis}) is saved in ${path}. Read it and complete it; do not begin again.]`;
 }
 
 export const noteTexts = {

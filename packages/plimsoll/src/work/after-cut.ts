@@ -58,14 +58,23 @@ export function followUpOf({ task, completion, prompt, path }: Leftover): NewTas
   };
 }
 
+/** `size` is the size of the conversation that could not be made smaller. Undefined if nobody tried. */
 export function investigationOf(
   { task, completion }: Pick<Leftover, "task" | "completion">,
-  size: { readonly tokens: number; readonly limit: number },
+  size: { readonly tokens: number; readonly limit: number } | undefined,
 ): NewTicket {
+  const stopped = `The answer stopped, and ${completion.basis} of it had arrived.`;
+  const about =
+    size === undefined
+      ? { title: "Cut answer", cause: stopped }
+      : {
+          title: "Token overflow",
+          cause: `Context too large (${grouped(size.tokens)} tokens, limit: ${grouped(size.limit)}). ${stopped}`,
+        };
   return {
     type: "investigation",
-    title: `Token overflow: Cannot complete ${task.title}`.slice(0, titleMost),
-    description: `Context too large (${grouped(size.tokens)} tokens, limit: ${grouped(size.limit)}). Manual review needed. The answer stopped at ${completion.basis}.`,
+    title: `${about.title}: Cannot complete ${task.title}`.slice(0, titleMost),
+    description: `${about.cause} Manual review needed.`,
     task: task.id,
     session: task.session,
   };

@@ -38,7 +38,7 @@ export function completionOf(cut: CutAnswer, known: KnownLengths): Completion {
   const earlier = known.earlier?.[partial?.kind ?? "text"] ?? [];
   if (earlier.length > 0)
     return stated(cut.tokens / median(earlier), `from ${countOf(earlier.length)}`);
-  return { basis: "an unknown share, because nothing tells how long the answer would have been" };
+  return { basis: "an unknown share" };
 }
 
 function stated(share: number, basis: string): Completion {

@@ -186,6 +186,9 @@ test("with escalate, a person gets a ticket", async () => {
     type: "investigation",
     assignee: "user",
     task: "T-1",
+    title: `Cut answer: Cannot complete ${asked}`,
+    description:
+      "The answer stopped, and an unknown share of it had arrived. Manual review needed.",
   });
 });
 

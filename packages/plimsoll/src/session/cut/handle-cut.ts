@@ -63,8 +63,8 @@ export async function handleCut(world: CutWorld, turn: CutTurn): Promise<CutHand
   const next = afterCut(completion, settings);
   if (next === "follow-up") return followUp(world, turn, { completion, settings });
   const task = await taskOf(world, turn, "in_progress", completion);
-  const size = next === "compress" ? await world.compress(turn.session) : sizeUnknown;
-  if (next === "compress" && size.tokens < size.limit * retryBelow)
+  const size = next === "compress" ? await world.compress(turn.session) : undefined;
+  if (size !== undefined && size.tokens < size.limit * retryBelow)
     return { kind: "compressed", completion, task };
   const ticket = await world.work.tickets.create(
     turn.tenant,
@@ -72,8 +72,6 @@ export async function handleCut(world: CutWorld, turn: CutTurn): Promise<CutHand
   );
   return { kind: "escalated", completion, task, ticket };
 }
-
-const sizeUnknown = { tokens: 0, limit: 0 };
 
 async function followUp(
   world: CutWorld,
